@@ -1,6 +1,6 @@
 /**
- * For whoever writes a backend: implement `LeaseStore` (a read and a conditional write), make a
- * backend of it with `leaseBackend`, and run the conformance scenarios of `incumbent/testing`.
+ * For writers of a backend. Implement `LeaseStore` (a read and a conditional write), and make a
+ * backend of it with `leaseBackend`. Then run the conformance scenarios of `incumbent/testing`.
  */
 export type { CandidateInfo } from './base/candidate.ts';
 export type { ActorProcess, Backend, Scope } from './core/contest.ts';

@@ -13,7 +13,7 @@ const leaseMs = 5_000;
 const options = { bucket: 'elections', maxWritesPerSecond: 100 } as const;
 
 let server: FakeGcs;
-// One for all, as a program has it: connections are made anew for nobody.
+// One client for all, as in a program: no test makes new connections.
 let storage: Storage;
 
 beforeAll(async () => {

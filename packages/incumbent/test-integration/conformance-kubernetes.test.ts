@@ -37,7 +37,7 @@ const clients: readonly (readonly [string, () => KubernetesApi])[] = [
 
 for (const [name, connect] of clients) {
   describe.concurrent(`Leases of Kubernetes ${name}`, () => {
-    // One for all, as a program has it: connections are made anew for nobody.
+    // One client for all, as in a program: no test makes new connections.
     let api: KubernetesApi;
 
     beforeAll(() => {

@@ -54,7 +54,7 @@ for (const driver of drivers) {
       for (const scenario of electionScenarios) {
         test.concurrent(scenario.name, async ({ expect }) => {
           const [result] = await runConformance<Backend>([scenario], {
-            // Short leases: nobody sets the clock of this machine while they run.
+            // Short leases: the clock of this machine is not set while they run.
             open: () => postgres(nextClient(), { clockStep: 0 }),
             capabilities,
             leaseMs: 5_000,

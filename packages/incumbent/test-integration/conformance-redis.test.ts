@@ -8,7 +8,7 @@ import { electionScenarios, leaseStoreScenarios, runConformance } from '../src/t
 import type { OpenClient } from './support/redis.ts';
 import { libraries, missing, openClient, scopeOf } from './support/redis.ts';
 
-// The file store proves deaths; Redis tells ages instead.
+// The file store proves deaths. Redis tells ages instead.
 const storeScenarios = leaseStoreScenarios.filter(({ needs }) => needs !== 'deathProof');
 const capabilities = { hints: true, lists: true, age: true };
 let server: RedisServer;
@@ -45,7 +45,7 @@ for (const library of libraries) {
       for (const scenario of electionScenarios) {
         test.concurrent(scenario.name, async ({ expect }) => {
           const [result] = await runConformance<Backend>([scenario], {
-            // Short leases: nobody sets the clock of this machine while they run.
+            // Short leases: the clock of this machine is not set while they run.
             open: () => redis(opened.client, { clockStep: 0 }),
             capabilities,
             leaseMs: 5_000,

@@ -12,14 +12,14 @@ const leaseMs = 5_000;
 
 const dialects: readonly (readonly [string, Partial<Dialect>, typeof electionScenarios])[] = [
   ['that answers as AWS does', {}, electionScenarios],
-  // Elections see nothing of what is different; on the real one they are held in s3-ceph.test.ts.
+  // Elections do not see the differences. On the real gateway they are held in s3-ceph.test.ts.
   ['that answers as Ceph RGW does', cephDialect, electionScenarios.slice(0, 1)],
 ];
 
 for (const [name, dialect, elections] of dialects) {
   describe(`objects of an S3 endpoint ${name}`, () => {
     let server: FakeS3;
-    // One for all, as a program has it: connections are made anew for nobody.
+    // One client for all, as in a program: no test makes new connections.
     let client: S3Client;
     let openStore: (election: string) => LeaseStore;
 

@@ -52,7 +52,7 @@ async function startThree(): Promise<Stand> {
   return { connectionString, target: members[1] as TestMember, close: () => ensemble.close() };
 }
 
-/** What a layout cannot do, with the reason. */
+/** Scenarios that a layout cannot pass, with the reason. */
 const exceptions: readonly (readonly [ZooKeeperLayout, RegExp, string])[] = [
   [
     'golea',
@@ -92,7 +92,7 @@ for (const [name, start] of stands) {
         const options = { layout, root: `/${layout}`, create: true, tickTime: 200 } as const;
         const open = async (scenario: string): Promise<Backend> => {
           if (!scenario.includes('falls silent')) return zookeeper(shared, options);
-          // Who is to fall silent has a session of its own.
+          // A candidate that is to fall silent has a session of its own.
           const proxy = await startProxy(stand.target);
           proxies.push(proxy);
           const client = await connect(proxy.connectionString, {

@@ -47,8 +47,8 @@ describe.skipIf(missing !== undefined)('an election on a cluster of etcd', () =>
       const place = (await store.enter(entry, within(10_000))) as EtcdPlace;
       expect(await session.confirm([place], within(10_000))).toMatchObject({ there: [place] });
       await cutOff(asked);
-      // Why a confirmation has a read in it that is not `serializable`: without one the member that
-      // is cut off is glad to say from memory that the place is there.
+      // A confirmation needs a read that is not `serializable`. Without one, the member that is cut
+      // off says from memory that the place is there.
       const withoutQuorum: Partial<TxnRequest>[] = [
         { compare: [isThere(place)] },
         {

@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)('an election held together with etcdctl e
       expect(verdict.violations).toEqual([]);
       expect(play.complaints).toBe('');
       expect(log.judge.terms.length).toBeGreaterThan(10);
-      // What their own rules allow is told, not judged.
+      // Overlaps that their own rules allow are reported, not judged.
       console.log(`${arrival}\n${overlapReport(played, verdict.overlaps)}`);
     },
   );

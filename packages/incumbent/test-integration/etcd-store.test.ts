@@ -16,7 +16,7 @@ import { missing, useEtcd } from './support/etcd.ts';
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
 
-describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
+describe.skipIf(missing !== undefined)('etcd as the queue sees it', () => {
   const servers = useEtcd();
 
   /** A store as one process has it, without the queue on top of it. */
@@ -66,8 +66,8 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
   }
 
   /**
-   * Somebody leads and goes, then something happens, then another one comes.
-   * @returns whether it is known that nobody was between the two
+   * A candidate leads and goes, then something happens, then another one comes.
+   * @returns true when it is known that no candidate was between the two
    */
   async function knowsOfNobody(
     one: ReturnType<typeof open>,
@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
     return one.store.directlyFollows(second, first.name);
   }
 
-  describe.concurrent('about what was between two places', () => {
+  describe.concurrent('about candidates between two places', () => {
     it('nobody, when the one before us was the leader', async ({ expect, onTestFinished }) => {
       const one = open(servers.scene(onTestFinished));
       const [a, b, c] = [await one.enter('a'), await one.enter('b'), await one.enter('c')];
@@ -103,7 +103,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       expect(one.store.directlyFollows(c, a.name)).toBe(true);
     });
 
-    it('somebody perhaps, when one was there that went after the leader', async ({
+    it('perhaps one, when one was there that went after the leader', async ({
       expect,
       onTestFinished,
     }) => {
@@ -125,7 +125,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
       expect(await knowsOfNobody(open(scene), put)).toBe(true);
     });
 
-    it('somebody, when a Go program came and went while nobody of ours was there', async ({
+    it('one, when a Go program came and went while none of ours was there', async ({
       expect,
       onTestFinished,
     }) => {
@@ -176,7 +176,7 @@ describe.skipIf(missing !== undefined)('what the queue is told by etcd', () => {
         gone: [first],
       });
       expect((await one.store.watchPlace(first.name, signal)).value).toBe(false);
-      // What is meant for the first one leaves the second alone.
+      // Calls for the first place leave the second alone.
       await one.store.remove(first.name, signal);
       expect(await one.store.commit(first, announcing(first), 0n, signal)).toEqual({
         outcome: 'gone',

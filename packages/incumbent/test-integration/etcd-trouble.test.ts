@@ -74,7 +74,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         await end(term);
       });
 
-      it('tells an observer that no server answers, and who leads when one does', async ({
+      it('tells an observer that no server answers, and the leader when one does', async ({
         onTestFinished,
       }) => {
         const stand = servers.scene(onTestFinished);
@@ -120,7 +120,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
       });
     });
 
-    it('says who may not do what, and gets another token when a server has forgotten it', async ({
+    it('names the user and the missing right, and gets another token when a server has forgotten it', async ({
       expect,
       onTestFinished,
     }) => {
@@ -203,7 +203,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
       await end(next);
     });
 
-    it('says what is wrong with TLS, and speaks it', async ({ expect, onTestFinished }) => {
+    it('names the fault of TLS, and speaks it', async ({ expect, onTestFinished }) => {
       const server = await startEtcd({ tls: 'require' });
       onTestFinished(() => server.close());
       const directory = await mkdtemp(join(tmpdir(), 'incumbent-tls-'));
@@ -222,7 +222,7 @@ describe.skipIf(missing !== undefined)('when something is wrong', () => {
         await expect(campaign).rejects.toThrow(StoreUnsuitableError);
         await expect(campaign).rejects.toThrow('no TLS connection');
       }
-      // Whoever hangs up in the middle of a handshake may do so for other reasons.
+      // A server that hangs up in the middle of a handshake may have other reasons.
       const insecure = electionOn(onTestFinished, server.endpoint, {});
       await expect(insecure.leader()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
       const term = await electionOn(onTestFinished, secure, {}, tls(right, right)).campaign();

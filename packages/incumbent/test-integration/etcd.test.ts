@@ -37,9 +37,9 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
   describe.concurrent('an election', () => {
     const servers = useEtcd();
 
-    // --- what others get wrong (systems.md, section 7) ---
+    // --- defects of other libraries (systems.md, section 7) ---
 
-    it('22387: who loses its lease while waiting enters again, and leads in its turn', async ({
+    it('22387: a candidate that loses its lease while waiting enters again, and leads in its turn', async ({
       expect,
       onTestFinished,
     }) => {
@@ -167,7 +167,7 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
       await end(await second.won);
     });
 
-    it('ends a term when its lease is revoked, and who follows has waited', async ({
+    it('ends a term when its lease is revoked, and the successor has waited', async ({
       expect,
       onTestFinished,
     }) => {
@@ -194,7 +194,7 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
 
     // --- what else is there ---
 
-    it('waits for a key that somebody has put by hand, and shows it as a candidate', async ({
+    it('waits for a key that was put by hand, and shows it as a candidate', async ({
       expect,
       onTestFinished,
     }) => {
@@ -279,7 +279,7 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
       await expect(election.campaign()).rejects.toThrow('closed');
     });
 
-    it('tells what a server says of itself', async ({ expect, onTestFinished }) => {
+    it('shows the state of a server by its own account', async ({ expect, onTestFinished }) => {
       const stand = servers.scene(onTestFinished);
       const status = await etcdStatus(stand.connect());
       expect(status.version).toMatch(/^\d+\.\d+\.\d+/);

@@ -32,9 +32,9 @@ const fieldOfCompares = 0x0a;
 const fieldOfTarget = 0x10;
 
 /**
- * Whether a message of gRPC in it begins with a comparison by the revision of a key's creation or
- * change: a transaction of ours that enters, confirms or writes. (Before it: not compressed, and its
- * length in four bytes. Behind the first field: the length of the comparison.)
+ * True when a message of gRPC in it begins with a comparison by the revision of a key's creation or
+ * change. Then it is a transaction of ours that enters, confirms or writes. (Before it: not
+ * compressed, and its length in four bytes. Behind the first field: the length of the comparison.)
  */
 function comparesRevisions(chunk: Uint8Array): boolean {
   const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);

@@ -18,7 +18,7 @@ function openPg(url: string): Opened {
   return { client: pool, close: () => pool.end() };
 }
 
-/** Of its own accord it asks for types when it connects; a reset meanwhile would end the process. */
+/** By default it asks for types when it connects. A reset meanwhile would end the process. */
 function openPostgresJs(url: string): Opened {
   const options = { max: 3, onnotice: () => {}, fetch_types: false, connection: sentAtOnce };
   const sql = postgresJs(url, options);
@@ -36,7 +36,7 @@ for (const [title, open] of [
       const server = await startPostgres({ settings: { max_connections: 300 } });
       return {
         timing: faultTiming(1_500),
-        // Only what writes is given a record; the database parses no JSON of ours.
+        // Only a write has a record in it: the database parses no JSON of ours.
         isWrite: (chunk) => Buffer.from(chunk).includes('"nonce":'),
         async connect() {
           const proxy = await startProxy(server);

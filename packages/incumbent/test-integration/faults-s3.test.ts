@@ -5,7 +5,7 @@ import { describeFaults } from './support/fault-suite.ts';
 import { faultTiming } from './support/fault-trial.ts';
 import { bucketOptions, s3Client } from './support/s3.ts';
 
-// The SDK repeats by itself what was not answered, and so meets its own success.
+// The SDK itself repeats requests without an answer, and so meets its own success.
 describeFaults({
   title: 'objects of S3',
   missing: undefined,

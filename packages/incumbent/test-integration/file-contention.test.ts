@@ -44,7 +44,8 @@ for (const { name, parent, winsEach } of places) {
       const store = openFileLeaseStore(place.path, 'e');
       const { record } = await store.read(new AbortController().signal);
       expect(record?.token).toBe(BigInt(all));
-      // Pruned all along: the last ones, the tombstone, and what was won since the last pruning.
+      // Pruned all along. The last records stay, with the tombstone, and the wins since
+      // the last pruning.
       const names = readdirSync(join(place.path, 'e'));
       expect(names.length).toBeLessThanOrEqual(keptRecords + pruneEvery + 1);
       expect(names.filter((entry) => !/^\d{16}$/.test(entry))).toEqual([]);

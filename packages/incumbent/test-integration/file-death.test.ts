@@ -62,7 +62,7 @@ test('a live process is not gone, a killed one is', async () => {
 });
 
 test.runIf(process.platform === 'linux')('a zombie is gone, and its group with it', async () => {
-  // The parent has become a program that waits for nobody; the group is the zombie's alone.
+  // The parent has become a program that waits for no child. The group has only the zombie in it.
   const { line } = await shell('setsid sleep 1000 & echo $!; exec sleep 1000');
   const pid = Number(line);
   while (!readFileSync(`/proc/${pid}/cmdline`, 'latin1').startsWith('sleep')) {
@@ -103,7 +103,7 @@ test('a group with a surviving grandchild is not gone', async () => {
 });
 
 test.runIf(process.platform === 'linux')(
-  'a session of which somebody has left the group is not gone before that one is',
+  'a session is not gone before a process that has left its group',
   async () => {
     const { child, pid, line } = await shell(
       `timeout 1000 sh -c 'echo $$; exec sleep 1000' & exec sleep 1000`,
@@ -112,7 +112,7 @@ test.runIf(process.platform === 'linux')(
     const whole = (await store.describe?.({ pid, group: pid, session: pid }))!;
     try {
       await kill(child);
-      // The group is empty; until it has been reaped a walk may be disturbed by forks.
+      // The group is empty. Until it has been reaped, forks may disturb a walk.
       while (!provesGone(grouped)) await new Promise(setImmediate);
       expect(provesGone(whole)).toBe(false);
     } finally {
@@ -170,7 +170,7 @@ test.runIf(process.platform === 'linux')(
     expect(actor['pid']).toBe(1);
     expect(actor).not.toHaveProperty('start');
     expect(gone).toBe(false);
-    // Our process 1 is another one, and what we know of its namespace is that it is not ours.
+    // Our process 1 is another one. All that we know of its namespace is that it is not ours.
     expect(provesGone({ ...actor, pid: 2 ** 22 + 1 })).toBe(false);
     expect(actor['pidNamespace']).not.toBe((await describe(process.pid))['pidNamespace']);
   },
@@ -192,7 +192,7 @@ test.runIf(process.platform === 'linux')(
         execFileSync('unshare', [...flags, ...command], { encoding: 'utf8' }),
       ) as unknown;
     };
-    // Another user sees nobody of the session there, as if all of them were gone.
+    // Another user sees no process of the session there, as if all of them were gone.
     expect(behind('rw,hidepid=2')).toEqual({
       hasSession: true,
       whileItLives: false,
@@ -215,8 +215,9 @@ test('another process of this machine comes to the same result', async () => {
 });
 
 /**
- * A group whose leader waits to be killed, in which a zombie stays and a process forks and ends for
- * ever, so that it never has the same number for long. Everybody else takes notice of ends at once.
+ * A group whose leader waits to be killed. A zombie stays in it, and a process forks and ends
+ * for ever, so that it never has the same number for long. All other processes take notice of
+ * ends at once.
  */
 const restlessGroup = `
 import ctypes, os, signal, time
@@ -263,11 +264,11 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('a process that belongs to somebody else is not gone', async () => {
+test('a process of another user is not gone', async () => {
   let actor = await describe(1);
   let run: SpawnSyncOptions = {};
   if (process.getuid?.() === 0) {
-    // Root may signal everybody, so somebody else has to ask.
+    // Root may signal every process, so another user has to ask.
     actor = await describe((await shell('echo up; exec sleep 1000')).pid);
     run = { uid: 65_534, gid: 65_534 };
     for (const path of [build.path, `${build.path}/program`]) chmodSync(path, 0o755);

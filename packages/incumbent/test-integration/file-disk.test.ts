@@ -37,7 +37,7 @@ function whyNoNamespace(flags: string): string | undefined {
   return `unshare ${flags}: ${error?.message ?? stderr.trim()}`;
 }
 
-/** Runs a shell script in namespaces of its own; `$@` runs the file process. */
+/** Runs a shell script in namespaces of its own. `$@` runs the file process. */
 function inNamespace(flags: string, script: string): unknown {
   const args = [flags, 'sh', '-ec', script, 'sh', process.execPath, ...program];
   return JSON.parse(execFileSync('unshare', args, { encoding: 'utf8' }));
@@ -77,7 +77,8 @@ test('a file system mounted read-only: reading goes on, writing is refused with 
 });
 
 test('a directory without write permission: reading goes on, writing is refused', (context) => {
-  // Root may write anywhere; within a user namespace that maps nobody it is as others are.
+  // Root may write anywhere. In a user namespace without mappings it has no more
+  // rights than others.
   const why = whyNoNamespace('-U');
   if (why !== undefined) return context.skip(why);
   const election = join(place.path, 'e');
@@ -102,7 +103,7 @@ test('a directory without write permission: reading goes on, writing is refused'
   }
 });
 
-test('what is made is for the owner alone', async () => {
+test('new files and directories are for the owner alone', async () => {
   const root = join(place.path, 'made', 'too');
   await swapOn(openFileLeaseStore(root, 'e'));
   for (const path of [join(place.path, 'made'), root, join(root, 'e')]) {
@@ -141,7 +142,7 @@ test('another directory in its place is refused, until the first is back', async
   await swapOn(store);
 });
 
-test('whoever watches hears of a new record, again when the directory was away', async () => {
+test('a watcher hears of a new record, again when the directory was away', async () => {
   const directory = join(place.path, 'e');
   const [writer, watcher] = [
     openFileLeaseStore(place.path, 'e'),

@@ -1,6 +1,7 @@
 /**
- * Who waits where the store can wake it looks once a lease, however often the leader confirms and however
- * often it would poll. Counted beside the confirmations of the leader, not timed.
+ * Where the store can wake a waiting candidate, it looks once a lease. That holds however often
+ * the leader confirms, and however often it would poll. Counted beside the confirmations of the
+ * leader, not timed.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -14,14 +15,17 @@ const leaseMs = 15_000;
 const renewEveryMs = 100;
 const confirmations = 100;
 /**
- * 100 confirmations are less than one lease. A machine on which each takes a second makes it seven; a store
- * that woke a follower for each, or had it polled, would be asked 100 times.
+ * 100 confirmations are less than one lease. A machine on which each takes a second makes it seven
+ * requests. A store that woke a follower for each, or had it polled, would be asked 100 times.
  */
 const mostRequests = 10;
 /** Keep a lease of etcd alive, once a third of it, for all elections of a client. */
 const upkeep = 'message';
 
-/** Resolves when the leader of `election` has confirmed `term` so often; rejects when that is lost. */
+/**
+ * Resolves when the leader of `election` has confirmed `term` so often. Rejects when the
+ * term is lost.
+ */
 function confirmed(election: string, term: Term<unknown>, times: number): Promise<void> {
   return new Promise((resolve, reject) => {
     term.signal.addEventListener('abort', () => reject(term.signal.reason), { once: true });
@@ -61,7 +65,7 @@ for (const { name, missing, connections, start } of meteredStores) {
       const withdrawn = new AbortController();
       const waiting = follower.campaign({ signal: withdrawn.signal });
       await other.meter.until(({ open }) => open >= connections);
-      // Whatever it asks at first it has asked.
+      // It has asked all its first questions.
       await confirmed(election, term, 20);
       const asked = () => other.meter.requestCount - (other.meter.requests.get(upkeep) ?? 0);
       const before = asked();

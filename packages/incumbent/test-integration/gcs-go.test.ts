@@ -42,7 +42,7 @@ function goRace(object: string, leaderId: string, given: Partial<GoRaceOptions> 
   });
 }
 
-/** A client whose connections can be cut: what is sent gets no answer any more. */
+/** A client whose connections can be cut: requests get no answer any more. */
 function cable(): { readonly storage: StorageLike; cut(): void } {
   const real = new Storage({ apiEndpoint: server.url, projectId: 'test' });
   let isCut = false;
@@ -69,7 +69,7 @@ function cable(): { readonly storage: StorageLike; cut(): void } {
   };
 }
 
-/** Somebody who takes part, ours or Go's, that can be ended in more than one way. */
+/** A member, ours or Go's, that can be ended in more than one way. */
 interface Member {
   readonly name: string;
   readonly kind: 'ours' | 'go';
@@ -146,7 +146,7 @@ class Crowd {
       },
     };
     race.onElected = (number) => this.#began(member, number);
-    // What is fatal to it ends its process, and whoever looks after that starts another one.
+    // A fatal error ends a Go program, and its supervisor starts another one.
     const supervise = async () => {
       while (!cancel.signal.aborted) await race.acquire(cancel.signal).catch(() => {});
     };
@@ -174,7 +174,7 @@ class Crowd {
     }
   }
 
-  /** Whoever leads after so many changes. */
+  /** The leader after so many changes. */
   async leaderAfter(changes: number): Promise<Member> {
     const untilMs = performance.now() + 60_000;
     while (performance.now() < untilMs) {
@@ -204,7 +204,7 @@ describe.concurrent('an election that candidates of ours and Go programs hold', 
     crowd.go(clocks[0] as number);
     for (let change = 0; change < changes; change += 1) {
       const leader = await crowd.leaderAfter(change);
-      // Somebody of the other kind waits, and at times one of the same.
+      // A member of the other kind waits, and at times one of the same kind.
       if (leader.kind === 'go') crowd.ours();
       else crowd.go(clocks[change % 2] as number);
       if (change % 3 === 2) {
@@ -223,7 +223,8 @@ describe.concurrent('an election that candidates of ours and Go programs hold', 
     expect([...crowd.violations]).toEqual([]);
   });
 
-  // It looks at no skew when it starts: what has expired by its own clock is taken at once.
+  // It does not regard skew when it starts: an entry that has expired by its own clock is
+  // taken at once.
   test('a Go program that starts with a clock far ahead takes the seat when our belief is over', async () => {
     const name = 'started';
     const { storage, cut } = cable();

@@ -1,6 +1,6 @@
 /**
- * What the real client sends, kept as it was captured: when a new version of it sends something else,
- * this fails, and somebody looks whether the stand-in still answers as Cloud Storage would.
+ * The requests of the real client, kept as captured. This fails when a new version of the client
+ * sends something else. Then check whether the stand-in still answers as Cloud Storage would.
  */
 
 import { Storage } from '@google-cloud/storage';
@@ -15,13 +15,13 @@ import { resolveTiming } from '../src/base/timing.ts';
 import type { LeaseRecord } from '../src/testing/index.ts';
 import { vacantRecord } from '../test/support/vacant-record.ts';
 
-/** What it asks for, and what it says about it. What is another each time is `…`. */
+/** The request, and its telling headers. Parts that differ each time are `…`. */
 function shown({ method, url, headers, body, status }: LoggedGcsRequest): string {
   const telling = ['accept-encoding', 'cache-control', 'content-type', 'transfer-encoding'];
   const own = Object.entries(headers)
     .map(([name, value]) => `${name}: ${telling.includes(name) ? value : '…'}`)
     .sort();
-  // Between the boundaries of a multipart body: what the object is to be, and its bytes.
+  // Between the boundaries of a multipart body: the description of the object, and its bytes.
   const parts = body
     .toString('latin1')
     .split(/--[0-9a-f-]{36}(?:--)?\s*/)

@@ -1,4 +1,7 @@
-/** Trouble with Cloud Storage, by the real client: what is told, what is waited for, what is never overwritten. */
+/**
+ * Trouble with Cloud Storage, by the real client: the errors, the waits, and the objects that are
+ * never overwritten.
+ */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
@@ -36,7 +39,7 @@ function storageOf({ url }: FakeGcs): Storage {
 
 interface Opened {
   readonly election: Election;
-  /** As the election does; what is won is given back with the test. */
+  /** Campaigns as the election does. A seat that is won is given back at the end of the test. */
   campaign(options?: Parameters<Election['campaign']>[0]): Promise<Term>;
   readonly name: string;
   readonly troubles: Error[];
@@ -366,7 +369,7 @@ describe.concurrent('bytes', () => {
 });
 
 describe.concurrent('the age of a record', () => {
-  /** What a leader left that was killed long ago, as the store tells it. */
+  /** The record of a leader that was killed long ago, as the store tells it. */
   async function killedLeader(on: FakeGcs, agoMs: number): Promise<string> {
     const opened = open(on, {}, { timing: { ...patient, lease: '20s' } });
     await opened.campaign();
@@ -420,7 +423,7 @@ describe.concurrent('the age of a record', () => {
   });
 });
 
-/** What a Go program writes. */
+/** An entry as a Go program writes it. */
 function goEntry(fields: Partial<RaceEntry> = {}): RaceEntry {
   return {
     electionNumber: 41n,
@@ -508,7 +511,7 @@ describe.concurrent('a Go program that leads', () => {
   });
 
   test.each([{}, { age: 'off' as const }])(
-    'no operator can write beside it; once its term is over anybody can (%j)',
+    'no operator can write beside it; once its term is over any operator can (%j)',
     async (options) => {
       await using opened = open(server, options);
       putGo(opened.name);
@@ -541,7 +544,7 @@ describe.concurrent('a Go program that leads', () => {
 
   test('vacates by the force of an operator who knows that it has ended, and the token is kept', async () => {
     await using opened = open();
-    // Of a clock that is years ahead: nobody would ever take it.
+    // By a clock that is years ahead: no candidate would ever take it.
     putGo(opened.name, { termExpiry: timestampOf(Date.UTC(2090, 0)) });
     const campaigning = opened.campaign();
     await expect(opened.election.vacate()).rejects.toThrow('or vacate by force');
@@ -593,7 +596,8 @@ describe.concurrent('a server in between', () => {
         response.write('x', () => request.socket.resetAndDestroy());
       });
       await using opened = through(proxy, { ...patient, operationTimeout: '500ms' });
-      // The client does not always tell: then the time is over. What nobody handles fails this run.
+      // The client does not always report it. Then the time is over. An unhandled error
+      // fails this run.
       await expect(opened.election.leader()).rejects.toMatchObject({ retryable: true });
     },
   );

@@ -33,7 +33,7 @@ describe.concurrent.each(versions)('a process with grpc-js %s', (version, grpc) 
       const leader = stage.election({
         name: 'billing',
         backend: file(directory),
-        // The machine may stall for longer than a short lease, and then nobody would lead.
+        // The machine may stall for longer than a short lease, and then no candidate would lead.
         lease: '60s',
         candidate: { id: 'a', addresses: [server.address] },
       });

@@ -27,7 +27,7 @@ import { eventually, GrpcStage } from './support/grpc-stage.ts';
 
 type Stream = ServerDuplexStream<unknown, unknown>;
 
-/** What a test's handlers do; each is told to the test by being called. */
+/** The handlers of a test. Each call of one tells the test. */
 interface Handlers {
   readonly Read?: Read;
   readonly Follow?: (call: ServerWritableStream<unknown, unknown>) => void;
@@ -109,7 +109,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     };
     first.stop();
     await refused(`this server is about to stop leading ${named}`);
-    // The clocks say so before anybody was told: the event loop stood still.
+    // The clocks say so before any event does: the event loop stood still.
     const stalled = new FakeTerm(8n, election.name);
     stalled.isBelieved = false;
     lead.term = stalled.term;
@@ -223,7 +223,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     await once(follow, 'data');
     const statuses = Promise.all([ends(follow), ends(talk)]);
     talk.resume();
-    // Nobody is told: the event loop stood still, or will do so.
+    // No event comes: the event loop stood still, or will do so.
     first.isBelieved = false;
     goOn.resolve(undefined);
     for (const { code } of await statuses) expect(code).toBe(ABORTED);
@@ -231,13 +231,13 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(tokens).toEqual([]);
   });
 
-  test('withholds what it has done when the term is over meanwhile', async (context) => {
+  test('withholds its answer when the term is over meanwhile', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const { handler, begun, answer } = slow();
     const { client, first, lead } = await start(stage, { Read: handler });
     const answered = read(grpc, client);
     await begun;
-    // Nobody was told, and somebody may lead already: only the clocks know.
+    // No event has come, and another process may lead already: only the clocks know.
     first.isBelieved = false;
     // That this process leads again does not matter: its handler began in an older term.
     lead.term = new FakeTerm(9n, election.name).term;
@@ -345,7 +345,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
       settled = true;
     });
     await eventually(() => expect(cancelled.toSorted()).toEqual(['Collect', 'Follow', 'Talk']));
-    // What was begun may finish as long as the term is believed.
+    // Calls that have begun may finish as long as the term is believed.
     expect(settled, 'one call has no answer yet').toBe(false);
     answer();
     expect((await unary).value).toBe('done');
@@ -374,7 +374,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(getEventListeners(first.signal, 'abort')).toHaveLength(0);
   });
 
-  test('everybody serves what is exempt', async (context) => {
+  test('every process serves exempt methods', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const handlers: Handlers = { Read: (_call, reply) => reply(null, 'mine') };
     for (const exempt of [['/test.Ledger/Read'], ['test.Ledger'], () => true]) {
@@ -407,7 +407,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(answer).toBe('serving');
   });
 
-  test('refuses when what it is given throws', async (context) => {
+  test('refuses when the given function throws', async (context) => {
     const stage = new GrpcStage(context, grpc);
     const told: unknown[] = [];
     const why: unknown[] = [];
@@ -454,7 +454,7 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     expect(why.at(-1)).toBe('not ready');
   });
 
-  test('refuses whoever knows a newer leader', async (context) => {
+  test('refuses a caller that knows a newer leader', async (context) => {
     const stage = new GrpcStage(context, grpc);
     let served = 0;
     const { client } = await start(stage, {

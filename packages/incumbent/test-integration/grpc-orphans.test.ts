@@ -1,4 +1,7 @@
-/** Connections that nobody wants any more: grpc-js by itself would make them, and never close them. */
+/**
+ * Connections that no channel wants any more. grpc-js by itself would make them, and
+ * never close them.
+ */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -10,7 +10,7 @@ import { eventually, GrpcStage } from './support/grpc-stage.ts';
 
 const nobody = (name: string) => `nobody leads election "${name}" at the moment`;
 
-/** What leads where, in one word. */
+/** A leader and its address, in one word. */
 const at = (id: string, server: LedgerServer, metadata = {}) =>
   candidate(id, { addresses: [server.address], metadata });
 
@@ -92,7 +92,7 @@ describe.concurrent.each(versions)('a channel of grpc-js %s', (_version, grpc) =
     const served = frozen.served.count;
     for (let i = 0; i < 10; i += 1) expect((await read(grpc, client)).value).toBe('b');
     expect(frozen.served.count).toBe(served);
-    // Calls that are under way stay where they are: nobody can tell what became of them.
+    // Calls under way stay where they are: their outcome cannot be known.
     await frozen.close();
     expect([(await lost).status.code, (await lostToo).status.code]).not.toContain(OK);
   });
@@ -130,7 +130,7 @@ describe.concurrent.each(versions)('a channel of grpc-js %s', (_version, grpc) =
     expect((await read(grpc, client)).value).toBe('a');
     failures.left = 1;
     expect((await read(grpc, deaf, { waitForReady: true })).status.details).toBe('try again');
-    // What is not published any more does not count any more.
+    // Parameters that are not published any more do not count any more.
     failures.left = 0;
     await term.proclaim({ metadata: {} });
     await eventually(async () => {
@@ -226,7 +226,7 @@ describe.concurrent.each(versions)('a channel of grpc-js %s', (_version, grpc) =
     stage.resolve({ strict }, { whileUnknown: 'refuse' });
     const client = stage.client('incumbent:///keep');
     const careful = stage.client('incumbent:///strict');
-    // Nothing was ever seen: it is not known who leads.
+    // Nothing was ever seen, so the leader is not known.
     ours.outage = 'refuses';
     for (const each of [client, careful]) {
       const { status } = await read(grpc, each);
@@ -249,7 +249,7 @@ describe.concurrent.each(versions)('a channel of grpc-js %s', (_version, grpc) =
       );
     });
     expect((await read(grpc, client)).value).toBe('a');
-    // Meanwhile somebody else leads; we learn it when the store is back.
+    // Meanwhile another candidate leads. We learn it when the store is back.
     const b = await stage.server('b');
     await term.proclaim({ addresses: [b.address] }).catch(() => {});
     await clock.advance('1m');

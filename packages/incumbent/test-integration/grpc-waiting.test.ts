@@ -1,4 +1,7 @@
-/** What a service config says of calls while nobody leads; grpc-js itself does not ask it. */
+/**
+ * The settings of a service config for calls while there is no leader. grpc-js itself does
+ * not apply them.
+ */
 import type { Client } from '@grpc/grpc-js';
 import { describe, expect, test } from 'vitest';
 import { candidate, FakeElection, ledBy, vacant } from '../test/support/fake-election.ts';

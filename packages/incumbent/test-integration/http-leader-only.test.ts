@@ -1,4 +1,7 @@
-/** Express 5, Fastify 5 and plain node:http as leader and as followers; who leads says the test. */
+/**
+ * Express 5, Fastify 5 and plain node:http as leader and as followers. The test says
+ * which one leads.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';
@@ -192,7 +195,7 @@ describe.concurrent('leaderOnly', () => {
     expect(refused.headers[refusedHeader]).toBe('newer-token');
   });
 
-  test('holds requests until somebody leads, be it this process', async (context) => {
+  test('holds requests until a candidate leads, be it this process', async (context) => {
     let term: FakeTerm | undefined;
     const { origin, stage, server } = await gate(context, {
       term: () => term?.term,
@@ -366,7 +369,7 @@ describe.concurrent('leaderOnly', () => {
     }
   });
 
-  test('of HTTP/2, too, and what is cut off there does not look whole', async (context) => {
+  test('of HTTP/2, too, and an answer that is cut off there does not look whole', async (context) => {
     const stage = stageOf(context);
     let term = new FakeTerm(1n);
     const only = stage.only({ term: () => term.term });
@@ -458,7 +461,7 @@ describe.concurrent('leaderOnly', () => {
     expect(other.stage.fake.begun, 'whoever else follows goes on').toBe(1);
   });
 
-  test('what a handler throws is not answered by running it again', async (context) => {
+  test('an error of a handler is not answered by running the handler again', async (context) => {
     const stage = stageOf(context);
     let term: FakeTerm | undefined = new FakeTerm(1n);
     const only = stage.only({ term: () => term?.term, waitTimeout: '20s' });
@@ -562,7 +565,7 @@ describe.concurrent('leaderOnly', () => {
     expect(history.at(-1)?.why).not.toBe('unclean');
   });
 
-  test('streams of events are cut as soon as it drains, what ends by itself is not', async (context) => {
+  test('streams of events are cut as soon as it drains, answers that end by themselves are not', async (context) => {
     const term = new FakeTerm(1n);
     let leading: FakeTerm | undefined = term;
     const open = new Map<string | undefined, ServerResponse>();
@@ -693,7 +696,7 @@ describe.concurrent('leaderOnly', () => {
     await expect(only.drained({ timeout: -1 })).rejects.toThrow('timeout must not be negative');
   });
 
-  test('what is still being sent is cut off when the term is over', async (context) => {
+  test('an answer that is still being sent is cut off when the term is over', async (context) => {
     let term = new FakeTerm(1n);
     let goOn = () => {};
     const { origin, only } = await gate(context, { term: () => term.term }, (async (
@@ -718,7 +721,7 @@ describe.concurrent('leaderOnly', () => {
     }
   });
 
-  test('waits for what is being served', async (context) => {
+  test('waits for requests that are being served', async (context) => {
     const term = new FakeTerm(1n);
     let finish = () => {};
     const { origin, only, server } = await gate(context, { term: () => term.term }, (async (

@@ -1,4 +1,4 @@
-/** What is left behind when requests, servers and whole processes are done: nothing. */
+/** Requests, servers and whole processes leave nothing behind when they are done. */
 import { execFile } from 'node:child_process';
 import { getEventListeners } from 'node:events';
 import { fileURLToPath } from 'node:url';

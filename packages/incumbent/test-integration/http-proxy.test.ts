@@ -1,4 +1,6 @@
-/** Followers that pass requests on: what travels, what does not, and whatever breaks on the way. */
+/**
+ * Followers that pass requests on: what they pass on, what they keep back, and failures on the way.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';
@@ -51,7 +53,7 @@ async function typeOf(answer: { body: { json(): Promise<unknown> } }): Promise<s
 }
 
 describe.concurrent('a follower that passes requests on', () => {
-  test('keeps what is about the message, and drops what is about a connection', async (context) => {
+  test('keeps headers about the message, and drops those about a connection', async (context) => {
     const { follower } = await pair(context, (incoming, response) => {
       response.statusMessage = 'Fine indeed';
       response.setHeader('set-cookie', ['a=1', 'b=2']);
@@ -371,7 +373,7 @@ describe.concurrent('a follower that passes requests on', () => {
     );
   });
 
-  /** What a server answers to bytes as they are. */
+  /** The answer of a server to raw bytes. */
   const raw = (origin: string, ...lines: string[]): Promise<string> => {
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
     socket.write(lines.join('\r\n'));
@@ -413,7 +415,7 @@ describe.concurrent('a follower that passes requests on', () => {
     expect(seen).toEqual([`POST / ${length}`, `POST / ${length}`, `GET / ${length}`, 'GET / 0']);
   });
 
-  test('refuses what it could not pass on as it is', async (context) => {
+  test('refuses requests that it could not pass on unchanged', async (context) => {
     const { follower } = await pair(context, echo);
     const twoHosts = await raw(
       follower.origin,
@@ -452,7 +454,7 @@ describe.concurrent('a follower that passes requests on', () => {
       only(incoming, response, () => {});
       leader.server.once('request', (_asked, late: ServerResponse) => {
         response.write('mine, ');
-        // What is passed on ends with it; the application's answer does not.
+        // The request that is passed on ends with it. The application's answer does not.
         leader.connections.at(-1)?.once('close', () => response.end('all of it'));
         late.write('late');
       });
@@ -495,7 +497,7 @@ describe.concurrent('a follower that passes requests on', () => {
     expect(came.headers).not.toHaveProperty('expect');
   });
 
-  test('looks again when whoever it asks does not lead, or cannot be reached', async (context) => {
+  test('looks again when the server that it asks does not lead, or cannot be reached', async (context) => {
     const { stage, follower, leader } = await pair(context, (_incoming, response) => {
       response.writeHead(503, { [electionHeader]: 'billing', [refusedHeader]: 'not-leading' });
       response.end();
@@ -548,7 +550,7 @@ describe.concurrent('a follower that passes requests on', () => {
     await once(leader.server, 'request');
     await stage.lead(next.address, 2n);
     while (answers.length === 0) await once(next.server, 'request');
-    // Its store is away, and comes back; the leader gives its record another address.
+    // Its store is away, and comes back. The leader gives its record another address.
     for (let i = 0; i < 3; i++) {
       await stage.show(unknown);
       await stage.lead(next.address, 2n);
@@ -581,7 +583,7 @@ describe.concurrent('a follower that passes requests on', () => {
     term = new FakeTerm(2n);
     expect(await (await asked).body.text()).toBe('served');
 
-    // Of a later term than whoever passed it on has seen there is nothing to wait for.
+    // For a later term than the sender has seen, there is nothing to wait for.
     term = undefined;
     await stage.lead('127.0.0.1:9', 3n);
     const behind = await request(leader.origin, { headers });
@@ -590,7 +592,7 @@ describe.concurrent('a follower that passes requests on', () => {
     );
   });
 
-  test('passes nothing on when it is closed, not even what is under way', async (context) => {
+  test('passes nothing on when it is closed, not even requests under way', async (context) => {
     const stage = new HttpStage(context);
     let served = 0;
     const leader = await stage.listen((incoming, response) => {

@@ -1,4 +1,4 @@
-/** undici 7 and this Node's own fetch against real servers; who leads says the test. */
+/** undici 7 and this Node's own fetch against real servers. The test says which one leads. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { PassThrough, Readable } from 'node:stream';
@@ -54,7 +54,7 @@ describe.concurrent('requests to the leader', () => {
     expect(await answer.json()).toMatchObject({ url: '/a%20b/c?x=1&y=%2F', body: 'text' });
   });
 
-  test('wait until somebody leads, and give up in time', async (context) => {
+  test('wait until a candidate leads, and give up in time', async (context) => {
     const stage = stageOf(context);
     const leader = await stage.listen(echo);
     await stage.show(vacant(3n));
@@ -263,7 +263,8 @@ describe.concurrent('requests to the leader', () => {
       ),
       fetchBy('http://billing/', { ...post, body: 'pay' }).then((answer) => answer.json()),
     ];
-    // Long enough for the connection to have failed at least once; else it shows less, not wrong.
+    // Long enough for the connection to have failed at least once. Otherwise this shows less,
+    // but nothing wrong.
     await delay(50);
     await stage.lead(next.address, 2n);
     for (const answer of await Promise.all(waiting)) expect(answer).toMatchObject({ body: 'pay' });
@@ -323,7 +324,7 @@ describe.concurrent('requests to the leader', () => {
     for (const answer of asked) {
       expect(await (await answer).body.json()).toMatchObject({ body: 'pay' });
     }
-    // Now the first leader can be reached; the connections are used for what is sent to it next.
+    // Now the first leader can be reached. The connections serve the next requests to it.
     for (const go of held) go();
     expect((await request(before.origin)).statusCode).toBe(200);
     await stage.lead(before.address, 3n);
@@ -435,7 +436,7 @@ describe.concurrent('requests to the leader', () => {
     location = `${next.origin}/somewhere/else?really`;
     const answer = await request('http://billing/x?y', { dispatcher });
     const came = (await answer.body.json()) as Echo;
-    // Its place is the leader's; what is asked for is ours.
+    // The host is the leader's, and the path is ours.
     expect(came).toMatchObject({ url: '/x?y' });
     expect(came.headers[tokenHeader]).toBe('2');
     for (const [where, told] of [
@@ -543,7 +544,7 @@ describe.concurrent('requests to the leader', () => {
     await expect(request('http://billing/', { dispatcher: failing })).rejects.toThrow('no idea');
   });
 
-  test('end with what they follow', async (context) => {
+  test('end with the election that they follow', async (context) => {
     const stage = stageOf(context);
     const interceptor = toLeader(stage.fake.election, { waitTimeout: '20s' });
     const { Agent } = await import('undici');

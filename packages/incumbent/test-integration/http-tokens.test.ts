@@ -1,4 +1,4 @@
-/** What leaders write, and the resource that checks their tokens. */
+/** Leaders' writes, and the resource that checks their tokens. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { request as requestHttp } from 'node:http';
@@ -197,7 +197,7 @@ describe.concurrent('requireToken', () => {
     const slow = requestHttp(origin, { method: 'PUT', headers: carrying(1n) });
     slow.write('half');
     await once(server, 'request');
-    // Whatever comes later is let in later.
+    // Requests that come later are let in later.
     await (await request(origin, { headers: carrying(1n) })).body.dump();
     await (await request(origin, { headers: carrying(2n) })).body.dump();
     slow.end('half');

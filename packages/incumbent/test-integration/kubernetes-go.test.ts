@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-/** A connection that can be cut: what is sent gets no answer any more. */
+/** A connection that can be cut: requests get no answer any more. */
 class Cable implements KubernetesApi {
   readonly url = 'a cable';
   readonly namespace = undefined;
@@ -44,7 +44,7 @@ async function never(signal: AbortSignal | undefined): Promise<never> {
   throw signal?.reason;
 }
 
-/** Somebody who takes part, ours or Go's, that can be ended in more than one way. */
+/** A member, ours or Go's, that can be ended in more than one way. */
 interface Member {
   readonly name: string;
   isLeading(): boolean;
@@ -132,7 +132,7 @@ class Crowd {
     this.#wake();
   }
 
-  /** Resolves with whoever leads after so many changes. */
+  /** Resolves with the leader after so many changes. */
   async leaderAfter(changes: number): Promise<Member> {
     const startMs = performance.now();
     while (performance.now() - startMs < 30_000) {

@@ -28,7 +28,7 @@ import {
   StoreUnsuitableError,
 } from '../src/index.ts';
 
-/** No machine is so slow that a term ends by it; for tests in which none is to run out. */
+/** No machine is so slow that a term ends by it. For tests in which none may run out. */
 const patient = {
   lease: '60s',
   renewEvery: '300ms',
@@ -36,7 +36,7 @@ const patient = {
   retryBackoff: '100ms',
 } as const;
 
-/** For tests that count: so seldom that nobody takes it for news. */
+/** For tests that count: so seldom that it is not taken for news. */
 const rare = { lease: '60s', renewEvery: '2s', pollEvery: '30s' } as const;
 
 let server: FakeApiServer;
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 let accounts = 0;
 
-/** Somebody new with these rights. */
+/** A new account with these rights. */
 function account(...rules: Rule[]): { readonly user: string; readonly token: string } {
   accounts += 1;
   const [user, token] = [`user-${accounts}`, `token-${accounts}`];
@@ -289,7 +289,7 @@ describe.concurrent('the way to the server', () => {
     expect(await leadAndEnd(open('insecure', kubernetes(insecure)))).toBe(1n);
   });
 
-  test('a page of somebody else is no API server', async () => {
+  test('a foreign page is no API server', async () => {
     await using proxy = await FakeApiServer.start({ plain: true });
     const election = open('page', kubernetes(apiServer(proxy.access)));
     const page = { kind: 'answer', headers: { 'content-type': 'text/html' } } as const;
@@ -378,7 +378,7 @@ describe.concurrent('outcomes that nobody told', () => {
     const until = new Promise<void>((resolve) => {
       apply = resolve;
     });
-    // Whatever the leader sends from now on arrives when it is too late.
+    // All requests of the leader from now on arrive when it is too late.
     const action = { kind: 'hold', until } as const;
     const end = server.faults.add({ name, verbs: ['update'], times: 100, action });
     await once(first.signal, 'abort');
@@ -448,7 +448,7 @@ describe.concurrent('outcomes that nobody told', () => {
   });
 });
 
-describe.concurrent('what others do to a Lease', () => {
+describe.concurrent('actions of others on a Lease', () => {
   test('a damaged record is left as it is and named', async () => {
     const name = 'damaged';
     await leadAndEnd(open(name, kubernetes(connect())));
@@ -480,10 +480,10 @@ describe.concurrent('what others do to a Lease', () => {
     await election.close();
   });
 
-  test('a Lease that is deleted ends the term, and the token does not fall for who knew it', async () => {
+  test('a Lease that is deleted ends the term, and the token does not fall for a candidate that knew it', async () => {
     const name = 'deleted';
     const backend = kubernetes(connect());
-    // Who sees a record vanish waits for whoever may still believe.
+    // A candidate that sees a record vanish waits for a leader that may still believe.
     const short = { lease: '10s' };
     await leadAndEnd(open(name, backend, short));
     const election = open(name, backend, short);
@@ -498,7 +498,7 @@ describe.concurrent('what others do to a Lease', () => {
     await election.close();
   });
 
-  test('a Go controller that leads is not asked for what it does not read', async () => {
+  test('a Go controller that leads gets no request, because it reads none', async () => {
     const name = 'foreign';
     server.registry.create('default', {
       metadata: { name },
@@ -528,7 +528,7 @@ describe.concurrent('what others do to a Lease', () => {
 });
 
 describe.concurrent('the watch', () => {
-  test('carries what it tells: followers read once per lease, however often is confirmed', async () => {
+  test('carries the Lease: followers read once per lease, however often is confirmed', async () => {
     await using own = await FakeApiServer.start({ plain: true });
     const name = 'quiet';
     own.accounts.addToken('follower', 'follower');
@@ -552,7 +552,7 @@ describe.concurrent('the watch', () => {
     await waitFor('nothing is watched any more', async () => own.watchCount === 0);
   });
 
-  test('of many elections is one stream, which tells each what is its own', async () => {
+  test('of many elections is one stream, which tells each its own news', async () => {
     await using own = await FakeApiServer.start({ plain: true });
     const backend = kubernetes(apiServer(own.access));
     const many = Array.from({ length: 100 }, (_, index) => `job-${index}`);
@@ -623,7 +623,7 @@ describe.concurrent('the watch', () => {
     await Promise.all([leader.close(), follower.close()]);
   });
 
-  test('that a proxy ends at once, each time, does not set anybody reading for ever', async () => {
+  test('that a proxy ends at once, each time, does not make candidates read for ever', async () => {
     await using own = await FakeApiServer.start({ plain: true });
     const name = 'no-streams';
     own.faults.add({

@@ -156,7 +156,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('whose Pool is exhausted: the election goes on by the connection that listens', async (context) => {
+  test.concurrent('with an exhausted Pool: the election goes on by the connection that listens', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const pool = stage.pool({ max: 3 });
@@ -172,7 +172,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('whose Pool is exhausted and cannot listen says so, and sends nothing late', async (context) => {
+  test.concurrent('with an exhausted Pool that cannot listen says so, and sends nothing late', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const pool = stage.pool({ max: 2 });
@@ -181,7 +181,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await expect(election.campaign({ wait: 1_000 })).rejects.toThrow('was not won within');
     expect(stage.troubles.join('\n')).toContain('all 2 connections of the Pool are in use');
     for (const each of taken) each.release();
-    // What was still waiting for a connection has its turn before some of these.
+    // Calls that were still waiting for a connection have their turn before some of these.
     for (let asked = 0; asked < 20; asked += 1) await pool.query('select 1');
     const { rows } = await pool.query('select from incumbent_election where name = $1', [
       stage.name,
@@ -190,7 +190,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     await (await election.campaign())[Symbol.asyncDispose]();
   });
 
-  test.concurrent('whose Pool has one connection polls, and says so', async (context) => {
+  test.concurrent('with a Pool of one connection polls, and says so', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const [pool, other] = [stage.pool({ max: 1 }), stage.pool({ max: 1 })];
@@ -269,7 +269,7 @@ describe.skipIf(missing !== undefined)('a client', () => {
     stage.expectNoOverlap();
   });
 
-  test.concurrent('whose types and names are parsed otherwise works as well', async (context) => {
+  test.concurrent('with other parsers for types and names works as well', async (context) => {
     const stage = new Stage(context, server.url);
     const types = { getTypeParser: () => () => 'nonsense' } as unknown as pg.CustomTypesConfig;
     const sql = stage.sql({

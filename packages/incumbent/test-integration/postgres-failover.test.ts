@@ -25,7 +25,7 @@ describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
       expect(error).toBeInstanceOf(StoreUnsuitableError);
       expect(String(error)).toContain('read replica');
       expect(String(error)).toContain('connect to the primary');
-      // What it shows may be old.
+      // Its data may be old.
       await expect(election.leader()).rejects.toThrow(StoreUnsuitableError);
       await election.close();
     }
@@ -80,8 +80,8 @@ describe.skipIf(missing !== undefined)('a PostgreSQL', () => {
 
     const started = await Promise.all(
       stages.map(async ({ stage, client }) => {
-        // Only the recovery is to end it: were b elected because the machine stood still, nobody would
-        // wait any more.
+        // Only the recovery may end it. If b were elected because the machine stood still, no
+        // candidate would wait any more.
         const leader = stage.election('a', client(), {}, patient);
         const first = await stage.lead(leader);
         const following = stage.lead(stage.election('b', client(), {}, patient));

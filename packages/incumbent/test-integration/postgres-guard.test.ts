@@ -21,7 +21,10 @@ beforeAll(async () => {
 
 afterAll(() => server?.close());
 
-/** For who is kept waiting: says so soon, and then leads longer than a busy machine stands still. */
+/**
+ * For a candidate that is kept waiting. It reports that soon, and then leads longer than a busy
+ * machine stands still.
+ */
 const patient = { lease: 6_000 } as const;
 
 /** Runs a statement and says how many rows it has changed. */
@@ -36,7 +39,7 @@ function runner(stage: Stage, driver: (typeof drivers)[number]): Run {
   return async (text) => (await sql.unsafe(text)).count ?? 0;
 }
 
-/** Whether somebody waits for a lock that this client holds. */
+/** True when another session waits for a lock that this client holds. */
 async function keepsWaiting(client: Client): Promise<boolean> {
   const { rows } = await client.query(
     'select from pg_stat_activity where pg_backend_pid() = any (pg_blocking_pids(pid))',
@@ -102,7 +105,7 @@ describe.skipIf(missing !== undefined)('a guarded write', () => {
   });
 
   test.concurrent.for(drivers)(
-    'whose transaction is open keeps a newer term waiting, and no renewal: %s',
+    'in an open transaction keeps a newer term waiting, and no renewal: %s',
     async (driver, context) => {
       const { expect } = context;
       const stage = new Stage(context, server.url);
@@ -234,7 +237,7 @@ describe.skipIf(missing !== undefined)('a fence trigger', () => {
     },
   );
 
-  test.concurrent('settles a race: who waits for a row that a newer term writes is refused', async (context) => {
+  test.concurrent('settles a race: a writer that waits for a row that a newer term writes is refused', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const [newer, older] = [await stage.client(), await stage.client()];

@@ -1,4 +1,4 @@
-/** What a server may have lost that took over from another one, or was started again. */
+/** The losses of a server that took over from another one, or was started again. */
 import type { PostgresServer } from '@incumbent/servers';
 import { startPostgres } from '@incumbent/servers';
 import pg from 'pg';
@@ -23,10 +23,10 @@ async function database(name: string): Promise<string> {
   return server.url.replace(/postgres$/, name);
 }
 
-/** From now on what is there was written by another run of the server. */
+/** From now on the present rows count as written by another run of the server. */
 const takeOver = "update incumbent_election set life = 'an earlier one'";
 
-/** Nobody who leads was told of it, and whoever comes next knows nothing of them. */
+/** No leader was told of the change, and the next candidate knows nothing of them. */
 async function replaceTable(stage: Stage, change: string): Promise<void> {
   const pool = stage.pool();
   const more = { lease: 6_000 };
@@ -89,13 +89,13 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('is known by the life of the server, not of the row, to those who only try', async (context) => {
+  test.concurrent('is known by the life of the server, not of the row, to candidates that only try', async (context) => {
     const stage = new Stage(context, await database('tried'));
     const pool = stage.pool();
     const first = await stage.lead(stage.election('a', pool));
     await first[Symbol.asyncDispose]();
     await pool.query(takeOver);
-    // A look of anybody begins it.
+    // Any look begins the life.
     await stage.election('looks', pool, {}, long).leader();
     await pool.query(
       "update incumbent_election set written_at = now() - interval '1 h' where name = ''",
@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
       await pool.query('create table backup as table incumbent_election');
       const restore = `drop table incumbent_election; ${schema()};
         insert into incumbent_election select * from backup`;
-      // Each of them knows nothing of what was won after the backup.
+      // Each of them knows nothing of the wins after the backup.
       const tokens: bigint[] = [];
       for (const id of ['b', 'c', 'd']) {
         await pool.query(restore);
@@ -163,7 +163,7 @@ describe.skipIf(missing !== undefined)('PostgreSQL that may have forgotten', () 
     expect(rows).toEqual([{ past: true }]);
   });
 
-  test.concurrent('gives no token twice, whoever writes first after it took over', async (context) => {
+  test.concurrent('gives no token twice, whichever candidate writes first after it took over', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, await database('floors'));
     const pool = stage.pool();

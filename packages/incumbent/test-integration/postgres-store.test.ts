@@ -53,7 +53,7 @@ function openStore(
   return store;
 }
 
-/** A swap that nobody competes with. */
+/** A swap without competition. */
 async function put(store: LeaseStore, next: LeaseRecord): Promise<void> {
   const { version } = await store.read(never);
   const { outcome } = await store.swap(version, next, never);
@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     'is won by one also where transactions are %s (%s)',
     async ([level, driver], context) => {
       const { expect } = context;
-      // By itself: a serializable transaction may also fail for what others do in the same table.
+      // Alone: a serializable transaction may also fail because of others in the same table.
       const database = `${level.replace(' ', '_')}_${driver}`;
       await server.sql(`create database ${database}`);
       const stage = new Stage(context, server.url.replace(/postgres$/, database));
@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     expect(seen.record?.token).toBe(7n);
   });
 
-  test.concurrent('is announced when somebody waits for the change, and not when it is renewed', async (context) => {
+  test.concurrent('is announced when a candidate waits for the change, and not when it is renewed', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     const heard: string[] = [];
@@ -196,7 +196,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     const url = server.url.replace(/postgres$/, 'stepping');
     const stepping = new Stage(context, url);
     const pool = stepping.pool();
-    // Whoever reads finds every record older than it is, as after a step of the clock.
+    // A reader finds every record older than it is, as after a step of the clock.
     await pool.query(`${schema()};
       create function step() returns trigger language plpgsql as $$
       begin new.written_at := new.written_at - interval '4.9 s'; return new; end $$;
@@ -215,7 +215,7 @@ describe.skipIf(missing !== undefined)('a record in PostgreSQL', () => {
     await term[Symbol.asyncDispose]();
   });
 
-  test.concurrent('can be looked at with its server by whoever looks after it', async (context) => {
+  test.concurrent('can be examined with its server by an operator', async (context) => {
     const { expect } = context;
     const stage = new Stage(context, server.url);
     for (const client of [stage.pool(), stage.sql(), await stage.client()]) {

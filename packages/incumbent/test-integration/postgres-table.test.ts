@@ -205,13 +205,13 @@ describe.skipIf(missing !== undefined).concurrent('a table that cannot be used',
       expect(error).toBeInstanceOf(StoreUnsuitableError);
       expect(String(error)).toContain('grant select, insert, update on "incumbent_election"');
     }
-    // Who may only read sees who leads.
+    // A user that may only read sees the leader.
     await owner.query('grant select on incumbent_election to stranger');
     const watcher = stage.election('watcher', stage.pool(), {}, long);
     expect((await watcher.leader()).state).toBe('vacant');
     await owner.query('grant insert, update on incumbent_election to stranger');
     const term = await stage.lead(stage.election('a', stage.pool(), {}, long));
-    // Who waits goes on waiting while it is taken away.
+    // A waiting candidate goes on waiting while the table is taken away.
     const follower = stage.election('b', stage.pool(), { listen: false }, { pollEvery: 100 });
     expect((await follower.leader()).state).toBe('led');
     const waiting = stage.lead(follower);

@@ -31,7 +31,7 @@ describe.skipIf(missing !== undefined)('guarded writes', () => {
       const second = await stage.lead(b);
       expect(await first.guard.superseded()).toBe(true);
       expect(await second.guard.superseded()).toBe(false);
-      // Nobody has told the resource of the second term: until then the first may write.
+      // The resource has not heard of the second term. Until then the first may write.
       await first.guard.set(key, 'late, but in order');
       await second.guard.set(key, 'of the second');
       await expect(first.guard.set(key, 'too late')).rejects.toMatchObject({
@@ -69,7 +69,7 @@ describe.skipIf(missing !== undefined)('guarded writes', () => {
       });
       expect(await server.command('GET', key)).toBe('5');
       expect(await server.command('GET', `${key}:fence`)).toBe('10');
-      // What the script itself fails with is not taken for anything else.
+      // An error of the script itself is not taken for anything else.
       await server.command('LPUSH', 'list', 'x');
       const append = "return redis.call('APPEND', KEYS[2], ARGV[2])";
       await expect(fenceIn(client, newer).run(append, ['list'], ['x'])).rejects.toThrow(
@@ -130,7 +130,7 @@ describe.skipIf(missing !== undefined)('guarded writes on a cluster', () => {
     await Promise.all(servers.map((server) => server.close()));
   });
 
-  test('the fence is on the node of what it guards', async () => {
+  test('the fence is on the node of its resource', async () => {
     for (const key of ['plain', '{tagged}:a', 'x{tagged}', 'a:b:c', 'ü']) {
       for (const [index, { client }] of clients.slice(0, 2).entries()) {
         const token = BigInt(index + 1);

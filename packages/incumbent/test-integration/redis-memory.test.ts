@@ -1,4 +1,4 @@
-/** What Redis forgets, and what elections make of it. */
+/** Redis forgets data, and elections cope with it. */
 import type { RedisServer } from '@incumbent/servers';
 import { startRedis, waitFor } from '@incumbent/servers';
 import { describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ import {
 /** For single questions: a machine that stalls may take its time to answer. */
 const patient = { lease: 30_000 };
 
-/** Its record was missing; or a machine that stalls did not let it look in time. */
+/** Its record was missing, or a machine that stalls did not let it look in time. */
 const losses = ['record-gone', 'renewal-failed', 'stalled'];
 
 describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => {
@@ -54,11 +54,11 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     stage.expectNoOverlap();
   });
 
-  test('started again empty, it has its tokens from whoever knows the highest', async (context) => {
+  test('started again empty, it has its tokens from the candidate that knows the highest', async (context) => {
     const stage = new Stage(context);
     const server = stage.keep(await startRedis());
     const first = await stage.lead(stage.election('a', await stage.client('redis', server)));
-    // It only looks, and has seen the first term; the second one, nobody else has.
+    // It only looks, and has seen the first term. No other candidate has seen the second one.
     const watcher = stage.election('w', await stage.client('redis', server));
     await hasSeenLeader(watcher);
     await first[Symbol.asyncDispose]();
@@ -77,7 +77,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     test(`gone back twice to the same record, it gives no token twice (its clock is ${clock})`, async (context) => {
       const stage = new Stage(context);
       const server = stage.keep(await startRedis());
-      /** Nobody who leads later knows anything of it. */
+      /** No later leader knows anything of it. */
       const turn = async (id: string, before?: () => Promise<unknown>) => {
         const { client, close } = await openClient('redis', server);
         const election = stage.election(id, client);
@@ -162,7 +162,7 @@ describe.skipIf(missing !== undefined).concurrent('a Redis that forgets', () => 
     const first = await stage.lead(a);
     await first[Symbol.asyncDispose]();
     await server.command('SAVE');
-    // Cut off from the server that comes back: nobody tells it that its term was lost.
+    // Cut off from the server that comes back: it is not told that its term was lost.
     const proxy = stage.keep(await startProxy(server));
     const b = stage.election('b', await stage.client('redis', proxy));
     const second = await stage.lead(b);

@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined).concurrent('Redis with a replica', () => 
     await expect(store.swap(version, vacantRecord(stage.name, 'first'), signal)).rejects.toThrow(
       why,
     );
-    // It has landed, so the next attempt conflicts; and it is the first one that is read back.
+    // It has landed, so the next attempt conflicts. The first one is the one that is read back.
     const second = await store.swap(version, vacantRecord(stage.name, 'second'), signal);
     expect(second.outcome).toBe('conflict');
     await expect(store.read(signal)).rejects.toThrow(why);

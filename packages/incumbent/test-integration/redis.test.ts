@@ -1,4 +1,4 @@
-/** What can be wrong with a server, a client or a key, and what becomes of an election then. */
+/** Faults of a server, a client or a key, and the fate of an election then. */
 import { rm } from 'node:fs/promises';
 import type { RedisServer } from '@incumbent/servers';
 import { makeServerDirectory, startRedis, waitFor } from '@incumbent/servers';
@@ -22,7 +22,7 @@ import {
   troublesOf,
 } from './support/redis.ts';
 
-/** What docs/stores/redis.md lists. */
+/** The rights that docs/stores/redis.md lists. */
 const rights =
   '+eval +evalsha +info +time +exists +hget +hmget +hset +hdel +hgetall +pttl +pexpire +publish ' +
   '+subscribe +unsubscribe';
@@ -127,7 +127,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
       expect(troubles.join()).not.toMatch(/refuses|incumbent:news/);
     });
 
-    test(`without those for channels, those who wait poll (${library})`, async (context) => {
+    test(`without those for channels, waiting candidates poll (${library})`, async (context) => {
       const stage = new Stage(context);
       const login = await user(`deaf-${library}`, `${rights} ~incumbent:* resetchannels`);
       const open = async () => stage.keep(await openClient(library, server, login)).client;
@@ -159,7 +159,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
     }
   });
 
-  test('who waits goes on waiting while they are taken away', async (context) => {
+  test('a waiting candidate goes on waiting while they are taken away', async (context) => {
     const stage = new Stage(context);
     const login = await user('waiting', `${rights} ~incumbent:* &incumbent:*`);
     const waiting = stage.election(
@@ -168,12 +168,12 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
       { listen: false },
       { pollEvery: 100 },
     );
-    // Else who waits may be elected while this machine stands still.
+    // Otherwise a waiting candidate may be elected while this machine stands still.
     const leader = stage.election('a', await stage.client('redis', server), {}, patient);
     const first = await stage.lead(leader);
     await hasSeenLeader(waiting);
     const second = stage.lead(waiting);
-    // Until it is awaited, nobody hears of a refusal.
+    // Until it is awaited, a refusal must not end the process.
     second.catch(() => {});
     await waitFor('it waits', async () => (await waiting.candidates()).length === 2);
     const troubles = troublesOf(stage.name, context);
@@ -185,7 +185,7 @@ describe.skipIf(missing !== undefined).concurrent('rights', () => {
     stage.expectNoOverlap();
   });
 
-  test('who may only read sees who leads', async (context) => {
+  test('a user that may only read sees the leader', async (context) => {
     const stage = new Stage(context);
     const watcher = stage.election(
       'watcher',
@@ -255,7 +255,7 @@ describe.skipIf(missing !== undefined).concurrent('clients', () => {
       clearInterval(flushing);
     });
 
-    test(`never connected, it says what is missing (${library})`, async (context) => {
+    test(`never connected, the error says to connect it (${library})`, async (context) => {
       const stage = new Stage(context);
       const client =
         library === 'redis'

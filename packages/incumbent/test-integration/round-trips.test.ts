@@ -1,6 +1,7 @@
 /**
- * A clean hand-over takes three round trips where the store can wake us: one that gives the seat up and
- * wakes the next, one in which that one looks, and one that takes the seat. Counted, not timed.
+ * A clean hand-over takes three round trips where the store can wake us. The first gives the seat
+ * up and wakes the next candidate. In the second that one looks, and the third takes the seat.
+ * Counted, not timed.
  */
 import { RoundTrips } from '@incumbent/servers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,11 +9,11 @@ import { createElection } from '../src/index.ts';
 import type { MeteredClient, RunningStore } from './support/metered-stores.ts';
 import { meteredStores } from './support/metered-stores.ts';
 
-/** So long that nobody confirms while a seat is handed over: what meets a confirmation is done again. */
+/** So long that no confirmation comes during a hand-over: a write that meets one is done again. */
 const leaseMs = 600_000;
 /** Of etcd, where the very first leader waits 0.4 of it, and confirms every 0.1. */
 const ttlMs = 20_000;
-/** What is quiet for so long has settled. */
+/** A store that is quiet for so long has settled. */
 const quietMs = 300;
 /** At first connections are opened and statements prepared. */
 const warmUps = 6;
@@ -48,7 +49,7 @@ for (const { name, missing, connections, roundTrips, start } of meteredStores) {
       const enter = (who: 0 | 1) => {
         const { backend } = clients[who];
         const timing = name === 'etcd' ? {} : { lease: leaseMs };
-        // Another handle each time: who has resigned stands aside for a second.
+        // Another handle each time: one that has resigned stands aside for a second.
         const election = createElection({ name: 'handed-over', backend, ...timing });
         return { election, led: election.campaign() };
       };

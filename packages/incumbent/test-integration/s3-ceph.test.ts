@@ -1,6 +1,7 @@
 /**
- * The same as conformance-s3.test.ts on a real S3 server: Ceph's gateway. It takes 70 MB of packages
- * and a quarter of a minute to start, so where it is not installed it is left out, also in CI.
+ * The same as conformance-s3.test.ts on a real S3 server: Ceph's gateway. It takes 70 MB of
+ * packages, and a quarter of a minute to start. So where it is not installed it is left out,
+ * also in CI.
  */
 import type { S3Client } from '@aws-sdk/client-s3';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
@@ -66,7 +67,7 @@ describe.skipIf(missing !== undefined)('objects of Ceph RGW', () => {
   });
 
   test('the stand-in answers as it does', async () => {
-    // What the stand-in's dialect says, and the checksums of the SDK are no obstacle.
+    // The stand-in's dialect is right, and the checksums of the SDK are no obstacle.
     const without = s3Client(server, server.credentials, {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',

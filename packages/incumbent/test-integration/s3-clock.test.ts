@@ -7,7 +7,7 @@ import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 
 const never = () => new AbortController().signal;
 
-test('an age is the difference of two times of the endpoint, less what they leave out', async () => {
+test('an age is the difference of two times of the endpoint, less the fractions that they leave out', async () => {
   await using server = await FakeS3.start();
   const client = s3Client(server);
   const election = createElection({
@@ -36,7 +36,7 @@ test('an age is the difference of two times of the endpoint, less what they leav
   client.destroy();
 });
 
-test('who comes later takes over from a leader that is long dead at the first look', async () => {
+test('a later candidate takes over from a leader that is long dead at the first look', async () => {
   await using server = await FakeS3.start();
   const client = s3Client(server);
   // It is not renewed while this test looks.

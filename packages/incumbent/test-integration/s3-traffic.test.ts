@@ -1,6 +1,6 @@
 /**
- * What the real SDK sends, kept as it was captured: when a new version of it sends something else,
- * this fails, and somebody looks whether the stand-in still answers as S3 would.
+ * The requests of the real SDK, kept as captured. This fails when a new version of the SDK sends
+ * something else. Then check whether the stand-in still answers as S3 would.
  */
 import type { LoggedS3Request } from '@incumbent/servers';
 import { FakeS3 } from '@incumbent/servers';
@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { vacantRecord } from '../test/support/vacant-record.ts';
 import { s3Client, s3Stores } from './support/s3.ts';
 
-/** Of each request: what it asks for, and what it says about it. What is another each time is `…`. */
+/** The request, and its telling headers. Parts that differ each time are `…`. */
 function shown({ method, url, headers, status }: LoggedS3Request): string {
   const fixed = ['content-type', 'x-amz-checksum-mode', 'x-amz-sdk-checksum-algorithm'];
   const conditions = ['if-match', 'if-none-match'];
@@ -46,7 +46,7 @@ const put = (status: number, condition: string) =>
     ].sort(),
   ].join('\n  ');
 
-test('the SDK sends what the stand-in checks, and nothing else', async () => {
+test('the SDK sends the headers that the stand-in checks, and no others', async () => {
   await using server = await FakeS3.start();
   const client = s3Client(server);
   const store = s3Stores(client, 60_000)('captured');
@@ -73,7 +73,7 @@ test('the SDK sends what the stand-in checks, and nothing else', async () => {
   client.destroy();
 });
 
-test('what the stand-in does not check it refuses', async () => {
+test('the stand-in refuses headers that it does not check', async () => {
   await using server = await FakeS3.start();
   const client = s3Client(server);
   client.middlewareStack.add(

@@ -19,7 +19,7 @@ import { vacantRecord } from '../test/support/vacant-record.ts';
 import { bucketOptions, s3Client, s3Stores } from './support/s3.ts';
 import { troubleErrors } from './support/trouble-errors.ts';
 
-/** No machine is so slow that a term ends by it; for tests in which none is to run out. */
+/** No machine is so slow that a term ends by it. For tests in which none may run out. */
 const patient = {
   lease: '60s',
   renewEvery: '300ms',
@@ -37,7 +37,7 @@ afterAll(() => server?.close());
 
 let names = 0;
 
-/** Somebody new, who may do nothing else. */
+/** A new account with no other rights. */
 function account(...actions: S3Action[]): S3Credentials {
   names += 1;
   const credentials = { accessKeyId: `USER${names}`, secretAccessKey: `secret-${names}` };
@@ -64,7 +64,7 @@ async function leadAndEnd(election: Election): Promise<bigint> {
   return term.token;
 }
 
-/** Why nobody can be elected. */
+/** Why no candidate can be elected. */
 async function failure(backend: Backend, name?: string): Promise<Error> {
   const election = open(backend, {}, name);
   try {
@@ -78,7 +78,7 @@ async function failure(backend: Backend, name?: string): Promise<Error> {
   }
 }
 
-describe.concurrent('who may not, or not there', () => {
+describe.concurrent('missing rights, and things that are not there', () => {
   test('a bucket that is not there ends a campaign with its name', async () => {
     const error = await failure(backendFor(undefined, { bucket: 'nobodys' }));
     expect(error).toBeInstanceOf(StoreUnsuitableError);
@@ -197,7 +197,7 @@ describe.concurrent('who may not, or not there', () => {
   });
 });
 
-describe.concurrent('what is not ours', () => {
+describe.concurrent('foreign objects', () => {
   const put = (key: string, text: string | Buffer) =>
     server.bucket.put(key, Buffer.from(text), {
       writtenMs: server.nowMs,
@@ -304,7 +304,7 @@ describe.concurrent('conditions', () => {
     client.destroy();
   });
 
-  test('who waits for a proof that is given up makes it itself', async () => {
+  test('a candidate that waits for a proof that is given up makes it itself', async () => {
     await using slow = await FakeS3.start();
     const client = s3Client(slow);
     const backend = s3(client, bucketOptions);
@@ -338,7 +338,7 @@ describe.concurrent('conditions', () => {
   });
 });
 
-describe.concurrent('what the SDK repeats', () => {
+describe.concurrent('repetitions of the SDK', () => {
   test('a write that meets its own success is found to be our own', async () => {
     const name = 'meets-itself';
     const election = open(backendFor(), {}, name);
@@ -399,7 +399,7 @@ describe.concurrent('what the SDK repeats', () => {
     client.destroy();
   });
 
-  test('409 is a write that somebody else was at', async () => {
+  test('409 is a write of another client under way', async () => {
     const name = 'conflict';
     const election = open(backendFor(), {}, name);
     const term = await election.campaign();
@@ -465,7 +465,7 @@ describe.concurrent('an answer that is not complete', () => {
 });
 
 describe.concurrent('what it costs', () => {
-  test('a leader only writes, and who waits looks twice a lease', async () => {
+  test('a leader only writes, and a waiting candidate looks twice a lease', async () => {
     await using quiet = await FakeS3.start();
     const client = s3Client(quiet);
     const name = 'counted';

@@ -5,7 +5,10 @@ import type { Term } from '../src/index.ts';
 import { ElectionEndedError, LeftBehindError, TermEndedError } from '../src/index.ts';
 import { missing, placesOf, until, useZooKeeper } from './support/zookeeper.ts';
 
-/** Those of systems.md, section 7, that are about ZooKeeper, by their sources' ids; and GoLea's own. */
+/**
+ * The defects of systems.md, section 7, that are about ZooKeeper, by their sources' ids.
+ * And GoLea's own.
+ */
 describe.skipIf(missing !== undefined)('an election on ZooKeeper', () => {
   const zk = useZooKeeper();
 
@@ -262,7 +265,8 @@ describe.skipIf(missing !== undefined)('an election on ZooKeeper', () => {
     await until('it is uncertain', () => states.includes('uncertain'));
     await proxy.pass();
     await until('it leads', () => term.state !== 'uncertain');
-    // Back within its belief it is the same term; on a machine that is too slow for that it has ended.
+    // Back within its belief it is the same term. On a machine that is too slow for that, the
+    // term has ended.
     if (term.state === 'leading') expect(term.signal.aborted).toBe(false);
     await end(term);
     const next = await election.campaign();

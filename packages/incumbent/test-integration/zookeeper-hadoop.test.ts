@@ -13,7 +13,10 @@ import {
 import type { Election, Term, UncleanLeader } from '../src/index.ts';
 import { missing, until, useZooKeeper } from './support/zookeeper.ts';
 
-/** What ActiveStandbyElector, ZKFC and mooon do, with the ids of systems.md, on a real server. */
+/**
+ * The behaviour of ActiveStandbyElector, ZKFC and mooon, with the ids of systems.md, on
+ * a real server.
+ */
 describe.skipIf(missing !== undefined)('an election in the layout of Hadoop', () => {
   const zk = useZooKeeper();
   const root = '/hadoop-ha';
@@ -30,7 +33,10 @@ describe.skipIf(missing !== undefined)('an election in the layout of Hadoop', ()
     return zk.election(client, id, layout) as Election<ZooKeeperGuard>;
   }
 
-  /** What Hadoop's own member does when it has won. @returns whom it would fence */
+  /**
+   * Acts as Hadoop's own member does when it has won.
+   * @returns the member that it would fence
+   */
   async function becomeActive(client: ZooKeeper, data: string): Promise<string | undefined> {
     await client.ensurePath(parent());
     await client.create(lock(), data, { ephemeral: true });
@@ -235,7 +241,7 @@ describe.skipIf(missing !== undefined)('an election in the layout of Hadoop', ()
       code: 'STORE_UNSUITABLE',
     });
     await end(term);
-    // Hadoop sets the whole path; the next tests want it open again.
+    // Hadoop sets the whole path. The next tests want it open again.
     await client.setAcl(root, [acl.world()]);
   });
 

@@ -12,13 +12,16 @@ import { missing } from './support/zookeeper.ts';
 const candidates = 1_000;
 const connections = 20;
 /**
- * So long that no ping (T / 3), no confirmation (R = T / 10) and no second look of a follower comes
- * into what is counted.
+ * So long that no ping (T / 3), no confirmation (R = T / 10) and no second look of a
+ * follower is counted.
  */
 const sessionTimeoutMs = 1_200_000;
 const recheck = '1h';
 const mostRequests = 6;
-/** Each brings every connection a reply: whatever was told or asked before it has been counted. */
+/**
+ * Each brings every connection a reply. All earlier notifications and requests have been
+ * counted by then.
+ */
 const barriers = 2;
 /** Only turns a hang into a failure. */
 const settlesWithinMs = 100_000;
@@ -31,7 +34,7 @@ interface Candidate {
   following: string | undefined;
 }
 
-/** What the server says of one connection. */
+/** The server's counts for one connection. */
 interface Traffic {
   readonly received: number;
   readonly sent: number;
@@ -79,7 +82,7 @@ describe.skipIf(missing !== undefined)(
         );
         expect(new Set(watchers.get(place as string))).toEqual(new Set(sessions));
       }
-      // Who leads watches its record, and nobody watches the list.
+      // The leader watches its record, and no candidate watches the list.
       expect(watchers.get('/incumbent/herd')).toEqual([sessionOf(clients[0] as ZooKeeper)]);
       expect(watchers.size).toBe(candidates + 1);
     });
@@ -90,7 +93,8 @@ describe.skipIf(missing !== undefined)(
         await leader.client.close();
         await successor.term;
       });
-      // The server closes its connection: what it has sent there is not counted, but that one request.
+      // The server closes its connection. Its messages there are not counted, except for
+      // that one request.
       expect(notified).toEqual(new Map([[sessionOf(successor.client), 1]]));
       // One more: whether the leader left in order is asked again.
       expect(requests).toBeLessThanOrEqual(mostRequests);
@@ -104,7 +108,8 @@ describe.skipIf(missing !== undefined)(
         await term[Symbol.asyncDispose]();
         await successor.term;
       });
-      // It is told itself of what it did to its place and its record, both of which it watches.
+      // The leader itself is told of its changes to its place and its record, both of
+      // which it watches.
       expect(notified.get(sessionOf(leader.client)) ?? 0).toBeLessThanOrEqual(2);
       notified.delete(sessionOf(leader.client));
       expect(notified).toEqual(new Map([[sessionOf(successor.client), 1]]));
@@ -134,7 +139,10 @@ describe.skipIf(missing !== undefined)(
       return candidate;
     }
 
-    /** What the server has got, and whom it has told of changes, from one quiet moment to the next. */
+    /**
+     * The requests that the server got, and the sessions that it notified, from one quiet moment
+     * to the next.
+     */
     async function countDuring(
       change: () => Promise<void>,
     ): Promise<{ readonly requests: number; readonly notified: Map<string, number> }> {
@@ -153,7 +161,7 @@ describe.skipIf(missing !== undefined)(
         const since = before.get(session) as Traffic;
         const asked = received - since.received - barriers;
         requests += asked;
-        // What was sent and answers nothing.
+        // Messages that were sent and answer nothing.
         const told = sent - since.sent - barriers - asked;
         if (told > 0) notified.set(session, told);
       }

@@ -5,7 +5,7 @@ import type { Term } from '../src/index.ts';
 import { ElectionEndedError } from '../src/index.ts';
 import { missing, placesOf, until, useZooKeeper } from './support/zookeeper.ts';
 
-/** A client of which some methods are others; what it calls of itself stays as it is. */
+/** A client with some other methods. Its calls of its own methods stay as they are. */
 function withMethods(client: ZooKeeper, methods: Partial<ZooKeeper>): ZooKeeper {
   return new Proxy(client, {
     get(target, property) {
@@ -31,7 +31,9 @@ function printed(sequence: number): string {
   return sequence < 0 ? `-${digits.padStart(9, '0')}` : digits.padStart(10, '0');
 }
 
-/** What other libraries got wrong between two requests; more of it is in zookeeper-election.test.ts. */
+/**
+ * Defects of other libraries between two requests. More of them are in zookeeper-election.test.ts.
+ */
 describe.skipIf(missing !== undefined)('an election on ZooKeeper, between two requests', () => {
   const zk = useZooKeeper();
 
@@ -186,7 +188,7 @@ describe.skipIf(missing !== undefined)('an election on ZooKeeper, between two re
       const election = zk.election(client, 'a', {}, { name: name(index) });
       const listening = index % 2 === 0 ? { onStatus } : {};
       const term = await election.campaign({ signal: stop.signal, ...listening });
-      // Who waits behind it leaves without having led.
+      // The candidate that waits behind it leaves without having led.
       const behind = zk.election(client, 'b', {}, { name: name(index) });
       const never = behind.campaign({ signal: stop.signal, ...listening });
       never.catch(() => {});

@@ -1,6 +1,7 @@
 /**
- * Who acts for a term, as its record says. Another candidate takes the seat at once when all of them are
- * dead: a list from which one is missing would prove the death of a leader that lives.
+ * The processes that act for a term, as its record names them. Another candidate takes the
+ * seat at once when all of them are dead. So a list that lacks one would prove the death of a
+ * leader that lives.
  */
 import { expect, test } from 'vitest';
 import type { ActorProcess } from '../src/core/contest.ts';
@@ -74,7 +75,7 @@ test('a list of which one cannot be described proves nothing', async () => {
     expect(await settles(term.declareActors([{ pid: 71 }]))).toBe(true);
     expect(actors()).toHaveLength(2);
     isKnown = false;
-    // And what was declared before is not left standing.
+    // The earlier declaration does not stand either.
     expect(await settles(term.declareActors([{ pid: 71 }, { pid: 72 }]))).toBe(true);
     expect(actors(), `without ${unknown}`).toBe(null);
     await close();
@@ -119,7 +120,7 @@ test('nobody is told that the list is gone before the record says so', async () 
   await clock.advance(100);
   impatient.abort(new Error('I did not wait'));
   await expect(first).rejects.toThrow('I did not wait');
-  // Whoever asks again is about to begin what stands in no list.
+  // A leader that declares again is about to start processes that no list has yet.
   const second = term.declareActors(null);
   expect(await settles(second)).toBe(false);
   expect(actors()).toHaveLength(2);

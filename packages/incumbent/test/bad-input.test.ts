@@ -110,7 +110,7 @@ test.each([
   ['end', { force: true }, '`end` has no option "force"; it knows signal'],
   ['reopen', null, '`reopen` takes options, not null'],
   ['init', { force: true }, '`init` has no option "force"; it knows signal'],
-] as const)('what %s would ignore is refused: %j', async (call, options, message) => {
+] as const)('options that %s would ignore are refused: %j', async (call, options, message) => {
   const election = createElection({ name: 'ignored', backend });
   const ask = async () => {
     const answer: unknown = election[call](options as never);

@@ -76,7 +76,7 @@ describe('what one look has found lost stays lost', () => {
     law.set(deadlineAfter({ monotonicMs: 0, wallMs: 100_000 }, 12_000));
     expect(law.look({ monotonicMs: 1_010, wallMs: 95_010 })).toBe(10_990);
     law.set(deadlineAfter({ monotonicMs: 1_000, wallMs: 101_000 }, 12_000));
-    // The host was suspended for 6 s before anybody looks again.
+    // The host was suspended for 6 s before the next look.
     expect(law.look({ monotonicMs: 1_010, wallMs: 101_010 })).toBe(5_990);
   });
 });
@@ -86,7 +86,7 @@ describe('nothing is lost that was not', () => {
     const { clock, belief } = believing();
     await clock.advance(1_000);
     clock.suspend(6_000);
-    // Nobody has looked yet.
+    // No look has come yet.
     const sentAt = readClocks(clock);
     await clock.advance(10);
     expect(belief.extend(sentAt)).toBe(true);
@@ -227,7 +227,7 @@ describe('a seat that is found to be won by reading back does not forget a suspe
   });
 });
 
-test('what is told of the belief is told again when a look finds that it ends sooner', async () => {
+test('the belief is reported again when a look finds that it ends sooner', async () => {
   const clock = new SimulatedClock();
   const election = createElection({ name: 'jobs', backend: memory(), clock });
   const told: (Deadline | undefined)[] = [];

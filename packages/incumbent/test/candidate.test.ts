@@ -5,7 +5,7 @@ import os from 'node:os';
 import { afterEach, expect, test, vi } from 'vitest';
 import { selfAddresses } from '../src/index.ts';
 
-/** What this host says that it has. */
+/** The network interfaces of this host. */
 function offer(interfaces: Record<string, Partial<NetworkInterfaceInfo>[] | undefined>): void {
   vi.spyOn(os, 'networkInterfaces').mockReturnValue(
     interfaces as ReturnType<typeof os.networkInterfaces>,

@@ -1,4 +1,4 @@
-/** An acknowledged drain outlives the clocks of those who write the record. */
+/** An acknowledged drain outlives the clocks of the candidates that write the record. */
 import { describe, expect, it } from 'vitest';
 import type { Clock, Election } from '../src/index.ts';
 import { createElection, RefusedError } from '../src/index.ts';
@@ -76,7 +76,7 @@ describe.each<readonly [string, () => Setting]>([
     await refused;
   });
 
-  it('an operator whose clock is ahead drains somebody else, and keeps the drains of before', async () => {
+  it('an operator whose clock is ahead drains another candidate, and keeps the drains of before', async () => {
     const { clock, elect, drains } = stand();
     const [operator, fast] = [elect('operator'), elect('fast', 3 * hourMs)];
     const asked = operator.drain('a', new Date(clock.wallMs() + 2 * hourMs));
@@ -110,7 +110,7 @@ describe.each<readonly [string, () => Setting]>([
 describe('keptDrains', () => {
   const nowMs = 1_000 * hourMs;
 
-  it('drops what has been over for a day', () => {
+  it('drops drains that have been over for a day', () => {
     const drains = [
       { id: 'a', untilUnixMs: nowMs - 24 * hourMs },
       { id: 'b', untilUnixMs: nowMs - 24 * hourMs + 1 },
@@ -119,7 +119,7 @@ describe('keptDrains', () => {
     expect(keptDrains(drains, nowMs).map(({ id }) => id)).toEqual(['b', 'c']);
   });
 
-  it('makes room by what has been over for longest', () => {
+  it('makes room by dropping the drains that have been over for longest', () => {
     const drains = Array.from({ length: drainLimit }, (_, i) => ({
       id: `${i}`,
       untilUnixMs: nowMs + (i === 3 ? -2 : i === 5 ? -9 : i),

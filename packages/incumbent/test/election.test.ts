@@ -1,4 +1,4 @@
-// What a handle owes its callers, on a backend that does what the test says.
+// The duties of a handle to its callers, on a backend that does as the test says.
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
@@ -42,7 +42,7 @@ function setUp(says: Partial<ElectionBackend<bigint>>) {
   return { clock, election, trouble };
 }
 
-/** What becomes of a promise, awaited later. */
+/** The outcome of a promise, awaited later. */
 function outcomeOf(promise: Promise<unknown>) {
   const seen: { error?: unknown; isOver: boolean } = { isOver: false };
   promise.then(
@@ -264,7 +264,10 @@ describe('the work of lead', () => {
 });
 
 describe('a handle that campaigns again and again', () => {
-  /** Abort listeners that were added and not taken away, by signal; those of signals that have aborted are gone. */
+  /**
+   * Abort listeners that were added and not taken away, by signal. Those of aborted
+   * signals are gone.
+   */
   function countListeners() {
     const counts = new Map<AbortSignal, Set<unknown>>();
     const { addEventListener, removeEventListener } = EventTarget.prototype;

@@ -17,7 +17,7 @@ import { FakeGrpc, FakeMetadata, grpcError } from './support/fake-grpc.ts';
 const never = new AbortController().signal;
 setMaxListeners(0, never);
 const statusOf = (version: string) => status.response.encode({ version });
-/** Until what was called has reached the client. */
+/** Waits until a call has reached the client. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 function three() {
@@ -102,7 +102,7 @@ describe('a call to etcd', () => {
     await expect(calls.open(leaseKeepAlive, listener, never)).rejects.toThrow(ClientClosedError);
   });
 
-  it('rejects when what comes back is no message', async () => {
+  it('rejects when the answer is no message', async () => {
     const { ask } = three();
     const { answer, call } = await ask();
     call?.answer(null, Uint8Array.of(0x12, 0x05));
@@ -275,7 +275,7 @@ describe('a call as a user of etcd', () => {
   });
 });
 
-describe('what etcd answers, as an error of ours', () => {
+describe('etcd’s answers, as errors of ours', () => {
   const incurable: readonly (readonly [number, string, string])[] = [
     [grpcCode.permissionDenied, 'etcdserver: permission denied', 'docs/stores/etcd.md'],
     [grpcCode.unauthenticated, 'etcdserver: invalid auth token', '`auth`'],

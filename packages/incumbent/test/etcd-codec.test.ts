@@ -343,7 +343,7 @@ describe('the encoding', () => {
     { g: 0n },
     { g: -5n, h: [0, 1, 300], i: ['', 'x', 'y'.repeat(300)] },
     { e: new Uint8Array(100_000).fill(7) },
-  ])('keeps what it is given: %#', (value) => {
+  ])('keeps the given value: %#', (value) => {
     expect(all.decode(all.encode(value))).toEqual({ ...none, ...value });
   });
 

@@ -52,7 +52,7 @@ function place(key: string, createRevision: bigint) {
   };
 }
 
-describe('what was between two places', () => {
+describe('the candidate between two places', () => {
   it('is nobody, when the first that was put is ours', async () => {
     const { clock, server, proof, answerRange, watched } = stand();
     answerRange(() => {});

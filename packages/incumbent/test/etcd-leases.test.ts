@@ -14,7 +14,9 @@ const never = new AbortController().signal;
 setMaxListeners(0, never);
 const ttlMs = 10_000;
 
-/** A keeper on servers that grant what is asked for and answer every keep-alive, unless told otherwise. */
+/**
+ * A keeper on servers that grant the wanted TTL and answer every keep-alive, unless told otherwise.
+ */
 function stand(members = 1, grantedMs = ttlMs) {
   const clock = new SimulatedClock();
   const clients = Array.from({ length: members }, () => new FakeGrpc());

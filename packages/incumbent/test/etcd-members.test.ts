@@ -1,4 +1,4 @@
-// What an operator asks while a member of the cluster is down, stands still, or only learns.
+// An operator's questions while a member of the cluster is down, stands still, or only learns.
 import { describe, expect, it } from 'vitest';
 import { EtcdCalls } from '../src/backends/etcd/calls.ts';
 import { grpcCode } from '../src/backends/etcd/client.ts';
@@ -105,7 +105,7 @@ describe('a member that says nothing', () => {
     await asked(second);
     first.answerAll();
     await expect(answer).resolves.toBeDefined();
-    // The streams stay where they are, and who was asked in vain is told to stop.
+    // The streams stay where they are, and the member that was asked in vain is told to stop.
     expect([calls.current, moves]).toEqual([0, 0]);
     expect(second.calls[0]?.isCancelled).toBe(true);
   });

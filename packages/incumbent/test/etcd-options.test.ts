@@ -26,7 +26,7 @@ import { FakeGrpc } from './support/fake-grpc.ts';
 
 const client = new FakeGrpc();
 
-describe('what is handed in as clients', () => {
+describe('clients that are handed in', () => {
   it.each([[undefined], [null], ['127.0.0.1:2379'], [{}], [[client, null]], [7]])(
     '%j is refused, with the way out',
     (given) => {
@@ -130,7 +130,7 @@ describe('where an election is', () => {
     });
   });
 
-  it('has names of places that tell one creation from another, and leave out what is below', () => {
+  it('has names of places that tell one creation from another, and leave out keys below', () => {
     const name = nameOf('a/', kv('a/1f', 12n));
     expect(name).toBe('a/1f@12');
     expect(parsePlace(name as string)).toEqual({ key: 'a/1f', createRevision: 12n });
@@ -170,7 +170,7 @@ describe('where an election is', () => {
     expect(nameOf(prefix, kv(key, 12n))).toBe(placeName(key, 12n));
   });
 
-  it('shows ours by what they say, and others by what they propose', () => {
+  it('shows ours by their data, and others by their proposals', () => {
     const candidate = {
       id: 'host "7"',
       incarnation: 'i',

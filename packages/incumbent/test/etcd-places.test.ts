@@ -68,7 +68,7 @@ describe('a place in etcd', () => {
     ['nothing', null],
     ['an error', new Error('enough')],
     ['what looks like an answer', { cause: { code: 5 } }],
-  ])('whose put was given up with %s is watched for, for it may land', async (_, reason) => {
+  ])('with a put that was given up with %s is watched for, for it may land', async (_, reason) => {
     const { clock, server, session, store } = stand(() => {});
     // Another election keeps the lease.
     const other = await session.leases.take('b/', 'other', new AbortController().signal);
@@ -124,7 +124,7 @@ describe('a place in etcd', () => {
     const seen = new Set<string>();
     server.onCall = (call) => {
       const key = String(call.request);
-      // Found empty when it is left; looked for again, without an answer, for its put may land.
+      // Found empty when it is left. Looked for again, without an answer, because its put may land.
       if (call.path !== range.path || !seen.has(key)) answerNow?.(call);
       if (call.path === range.path) seen.add(key);
     };
@@ -152,7 +152,7 @@ describe('a place in etcd', () => {
     expect(new EtcdStore(session, electionKeys(root, 'a')).nameHere(recorded)).toBe(here);
   });
 
-  // Who was before a place decides whether whoever leads from it has to wait: others write no record.
+  // The place before decides whether the leader has to wait, because other members write no record.
   it.each<readonly [string, string | undefined, readonly boolean[]]>([
     ['the place that was announced last', 'a/6', [true, false]],
     ['somebody’s who was not announced', 'a/5', [false, true]],

@@ -59,7 +59,7 @@ function stand(members = 1, asUser = false) {
   };
 }
 
-/** What was asked for on a stream: `key@revision#id`, `-#id`. */
+/** The requests on a stream: `key@revision#id`, `-#id`. */
 function asked(stream: FakeStream): readonly string[] {
   return stream.written.map((bytes) => {
     const { create, cancel } = watch.request.decode(bytes);
@@ -89,7 +89,7 @@ const happened = (revision: bigint): Partial<WatchResponse> => ({
 });
 
 describe('watches on etcd', () => {
-  it('are all on one stream, which is there while somebody watches', async () => {
+  it('are all on one stream, which is there while there are watchers', async () => {
     const { first, stream, streams, results, clock } = stand();
     first('a');
     const cancelB = first('b');
@@ -145,7 +145,7 @@ describe('watches on etcd', () => {
     expect(hub.isBroken).toBe(false);
   });
 
-  it('say so when what they begin with is forgotten', async () => {
+  it('say so when their first revision is forgotten', async () => {
     const { first, stream, clock, results } = stand();
     first('a');
     await clock.advance(0);

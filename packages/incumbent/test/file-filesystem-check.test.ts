@@ -39,7 +39,7 @@ test('a number with its top bit set may come as a negative one', async () => {
   await expect(refuseSharedFileSystem(directory, linux(0xff534d42 | 0))).rejects.toThrow('CIFS');
 });
 
-test('FUSE is refused because nobody can tell what is behind it', async () => {
+test('FUSE is refused because the file system behind it cannot be known', async () => {
   await expect(refuseSharedFileSystem(directory, linux(0x65735546))).rejects.toThrow('sshfs');
 });
 
@@ -60,7 +60,7 @@ nas:/export on /Volumes/share on nas (nfs, nodev, nosuid, mounted by kim)
 /dev/disk5s1 on /Volumes/share/inner disk (hfs, local, journaled)
 `;
 
-test('macOS: what mount(8) does not call local is refused', async () => {
+test('macOS: a file system that mount(8) does not call local is refused', async () => {
   for (const [path, found] of [
     ['/Volumes/share/x', 'smbfs'],
     ['/Volumes/share', 'smbfs'],

@@ -100,7 +100,7 @@ test('the last 64 stay, and number 1 as a tombstone', async () => {
   expect(await numbersOn(disk)).toEqual([1, ...range(33, 99)]);
 });
 
-test('whoever links a number that was pruned has not won it, and nobody takes it for the newest', async () => {
+test('a writer that links a pruned number has not won it, and no reader takes it for the newest', async () => {
   const disk = new MemoryDisk();
   const old = await fill(disk, 5);
   const stale = await open(disk);
@@ -112,7 +112,7 @@ test('whoever links a number that was pruned has not won it, and nobody takes it
   expect(await numbersOn(disk)).toEqual([1, ...range(49, 112)]);
 });
 
-test('whoever read number 1 before it was buried does not win number 2 again', async () => {
+test('a reader of number 1 from before it was buried does not win number 2 again', async () => {
   const disk = new MemoryDisk();
   const first = await fill(disk, 1);
   const stale = await open(disk);
@@ -235,7 +235,7 @@ test('writers that slept after linking do not take the chain apart', async () =>
     expect(newest.number).toBe(number);
   }
   await prune(directory, disk, 70);
-  // Those whose predecessor is gone cannot know whether they had won; the others had.
+  // Writers whose predecessor is gone cannot know whether they had won. The others had.
   const outcomes: boolean[] = [];
   for (const wake of sleepers) outcomes.push((await wake()) !== undefined);
   expect(outcomes).toEqual(range(2, 70).map((number) => number > 7));
@@ -267,7 +267,7 @@ test('the same attempt made again does not look like the first', async () => {
   expect(await stale.append(seen, 'stale', forever)).toBeUndefined();
 });
 
-test('what was appended survives a power cut', async () => {
+test('an appended record survives a power cut', async () => {
   const disk = new MemoryDisk();
   await fill(disk, 3);
   const after = disk.afterPowerCut();
@@ -472,7 +472,7 @@ test('other files in the directory are ignored and left alone', async () => {
   for (const path of others) expect(disk.contentOf(path)?.toString()).toBe('other');
 });
 
-test('records that an operator removed are gone, for those who knew them too', async () => {
+test('records that an operator removed are gone, for readers that knew them too', async () => {
   const disk = new MemoryDisk();
   await fill(disk, 3);
   const records = await open(disk);
@@ -482,7 +482,7 @@ test('records that an operator removed are gone, for those who knew them too', a
   expect(await records.append(undefined, 'again', forever)).toMatchObject({ number: 1 });
 });
 
-test('a directory that went back is refused by those who know better', async () => {
+test('a directory that went back is refused by readers that know better', async () => {
   const disk = new MemoryDisk();
   await fill(disk, 9);
   const records = await open(disk);

@@ -49,7 +49,7 @@ function isGone(found: Actor, now: Machine): boolean {
   return proofOn(now).provesGone([found]);
 }
 
-test('an actor says what is needed to recognise its process', () => {
+test('an actor has the facts by which its process is recognised', () => {
   expect(grouped).toEqual({
     pid: 70,
     start: '5000',
@@ -286,7 +286,7 @@ test('a /proc that hides processes, or that is not known, does not show everybod
   for (const option of ['hidepid=1', 'hidepid=2', 'hidepid=ptraceable', 'subset=pid']) {
     expect(procShowsEverybody(`proc /proc proc rw,${option},gid=4 0 0\n`), option).toBe(false);
   }
-  // Whatever is mounted last at a place is what one sees there.
+  // The last mount at a place is the visible one.
   expect(procShowsEverybody(plain + hiding)).toBe(false);
   expect(procShowsEverybody(hiding + plain)).toBe(true);
   for (const unknown of ['', others, 'none /proc tmpfs rw 0 0\n']) {

@@ -26,7 +26,7 @@ async function runSchedule(seed: number, faults: boolean): Promise<Outcome> {
   const scheduler = new StepScheduler(seed);
   const { random } = scheduler;
   const everLinked = new Set<number>();
-  /** What anybody was told that a number is. */
+  /** The content of each number, as any process was told. */
   const accepted = new Map<number, string>();
   let newest = 0;
   let wins = 0;
@@ -79,7 +79,7 @@ async function runSchedule(seed: number, faults: boolean): Promise<Outcome> {
       for (let round = 0; round < 14; round += 1) {
         try {
           records ??= await open(files);
-          // Now and then it writes on what it saw long ago.
+          // Sometimes it writes over an entry that it saw long ago.
           if (seen === undefined || random() < 0.8) {
             const atLeast = newest;
             seen = await records.read();

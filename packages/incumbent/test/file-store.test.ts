@@ -68,7 +68,7 @@ test('election names that would lead elsewhere or be hidden are refused before t
   }
 });
 
-test('what was swapped is read, by others too, under the same version', async () => {
+test('a swapped record is read, by others too, under the same version', async () => {
   const disk = new MemoryDisk();
   const [a, b] = [openOn(disk), openOn(disk)];
   const empty = await a.read(forever);
@@ -144,7 +144,7 @@ test('a shared file system is refused at the first use and nothing is made there
   await swapOn(openOn(disk, { probe, trustFileSystem: true }), 1n);
 });
 
-test('system errors say what, where and what to do, and can be tried again', async () => {
+test('system errors name the fault, the place and the way out, and can be tried again', async () => {
   for (const [code, hint] of [
     ['ENOSPC', 'free some space'],
     ['EDQUOT', 'quota'],
@@ -283,7 +283,7 @@ function storeOf(
   return openOn(disk, { proof: new ProcessProof(() => machine), ...options });
 }
 
-test('who is enlisted is listed until the end of it, sorted by id', async () => {
+test('an enlisted candidate is listed until the end of it, sorted by id', async () => {
   const disk = new MemoryDisk();
   const store = storeOf(disk, here);
   expect(await store.list?.(forever)).toEqual([]);

@@ -1,4 +1,4 @@
-// Who may know whom: imports go down from floor to floor, and never round in a circle. Types count.
+// The allowed imports: they go down from floor to floor, and never round in a circle. Types count.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ const floors: readonly (readonly string[])[] = [
   ['core'],
   ['mechanisms', 'following'],
   ['backends', 'testing'],
-  // What packages import: `index.ts` and `backend.ts`.
+  // The entries that packages import: `index.ts` and `backend.ts`.
   ['.'],
 ];
 
@@ -49,7 +49,7 @@ function circles(imports: Imports): string[] {
   return found;
 }
 
-/** Of a source: what it imports, exports from elsewhere, loads later, or names in a type. */
+/** The modules that a source imports, exports from, loads later, or names in a type. */
 function specifiersOf(source: string): string[] {
   const found: string[] = [];
   const visit = (node: Node): void => {

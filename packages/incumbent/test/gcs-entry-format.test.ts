@@ -65,7 +65,7 @@ function goEntry(fields: Partial<RaceEntry> = {}): RaceEntry {
 const read = (entry: RaceEntry, writtenUnixMs: number | undefined = nowMs, version = '7.1') =>
   recordOfEntry(entry, { version, writtenUnixMs }, format);
 
-/** What was written, and what it is read as. */
+/** The entry that was written, and the record that it is read as. */
 function write(next: LeaseRecord, base?: LeaseRecord, wallMs = nowMs) {
   const sent = (ms: number) => ({ wallMs: ms, believedUntilMs: ms });
   const replaced =
@@ -76,7 +76,7 @@ function write(next: LeaseRecord, base?: LeaseRecord, wallMs = nowMs) {
   return decodeEntry(bytes, format.location);
 }
 
-describe('what a Go program sees of us', () => {
+describe('our entries as a Go program sees them', () => {
   test('who leads and where, by which token, and until our lease is over', () => {
     const candidate = {
       id: 'zoë',
@@ -131,13 +131,13 @@ describe('what a Go program sees of us', () => {
       const entry = write(ended, record({ holding: holder }));
       expect(unixMsOf(entry.termExpiry)).toBe(Date.UTC(2200, 0));
       const reopened = write({ ...ended, ended: false }, ended, nowMs + 9_000);
-      // Whoever led when it was ended may believe so still.
+      // The leader at the time of the end may still believe that it leads.
       const wait = holder === undefined ? 0 : 45_000;
       expect(unixMsOf(reopened.termExpiry)).toBe(nowMs + 9_000 + wait);
     }
   });
 
-  test('what operators write prolongs nobody’s term, and shortens none', () => {
+  test('an operator’s write prolongs no term, and shortens none', () => {
     const drains = [{ id: 'host-9', untilUnixMs: nowMs + 3_600_000 }];
     const later = nowMs + 9_000;
     const request = { kind: 'vacate', nonce: 'r' } as const;
@@ -175,7 +175,7 @@ describe('what a Go program sees of us', () => {
     const { candidate } = holding();
     const entry = write(record({ holding: holding({ candidate: { ...candidate, metadata } }) }));
     expect(entry.connectionParameters).toEqual(Uint8Array.of(0, 0xff, 0x80));
-    // A leader may publish what it likes, and must not lose its seat by it.
+    // A leader may publish anything, and must not lose its seat by it.
     for (const [published, told] of [
       [{ [parametersBase64Key]: 'AP+' }, ''],
       [{ [parametersBase64Key]: 'A P' }, ''],
@@ -205,7 +205,7 @@ describe('what a Go program sees of us', () => {
   });
 });
 
-describe('what we see of ourselves', () => {
+describe('our entries as we see them', () => {
   test('any record, as it was written', () => {
     fc.assert(
       fc.property(anyRecord, fc.integer({ min: 0, max: 4e12 }), (written, wallMs) => {
@@ -216,7 +216,7 @@ describe('what we see of ourselves', () => {
     );
   });
 
-  test('an entry of ours that somebody wrote again, keeping what he does not know, is his', () => {
+  test('an entry of ours that another program wrote again, keeping unknown fields, is that program’s', () => {
     const ours = write(record());
     for (const theirs of [{ electionNumber: 13n }, { leaderId: 'go-1' }]) {
       const entry = { ...ours, ...theirs };
@@ -236,7 +236,7 @@ describe('what we see of ourselves', () => {
   });
 });
 
-describe('what we see of a Go program', () => {
+describe('the entries of a Go program as we see them', () => {
   test('its name, addresses and number; and that it confirms with each write', () => {
     const seen = read(goEntry());
     expect(seen).toMatchObject({

@@ -176,7 +176,7 @@ describe('comparing clocks', () => {
     clock.see(at(500), 700, 10_000);
     expect(clock.latestMs(at(500))).toBe(11_000);
     expect(clock.latestMs(at(1_450))).toBe(12_000);
-    // After a suspension of an hour; and when the wall clock was set back by one.
+    // After a suspension of an hour, and when the wall clock was set back by one.
     expect(clock.latestMs(at(510, 3_600_000))).toBeGreaterThan(3_600_000);
     expect(clock.latestMs(at(1_450, -3_600_000))).toBe(12_000);
     clock.see(at(2_400), 0, undefined);

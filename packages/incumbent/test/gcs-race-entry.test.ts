@@ -126,7 +126,7 @@ describe('the bytes of an object', () => {
   });
 
   test('fields that are not known are skipped', () => {
-    // Field 77: a varint; 78: eight bytes; 79: four; 80: a text; 81: a group with a varint in it.
+    // Fields 77 to 81: a varint, eight bytes, four bytes, a text, a group with a varint in it.
     const unknown = 'e804 96 01 f104 0102030405060708 fd04 01020304 8205 02 6869 8b05 08 01 8c05';
     const bytes = Buffer.concat([
       Buffer.from(unknown.replaceAll(' ', ''), 'hex'),
@@ -136,7 +136,7 @@ describe('the bytes of an object', () => {
   });
 });
 
-describe('what is no entry', () => {
+describe('bytes that are no entry', () => {
   const refuses = (bytes: Uint8Array) => {
     expect(() => decodeEntry(bytes, location)).toThrow(RecordDamagedError);
     expect(() => decodeEntry(bytes, location)).toThrow(`${location} is not an election record (`);
@@ -173,7 +173,7 @@ describe('what is no entry', () => {
           expect(error).toBeInstanceOf(RecordDamagedError);
           continue;
         }
-        // Where one field ends and the next begins nobody can tell: that is what checksums are for.
+        // The reader cannot tell where one field ends and the next begins. Checksums are for that.
         expect(encodeEntry(entry)).toEqual(part);
       }
     }

@@ -1,6 +1,7 @@
 // The layout of Comcast's go-leaderelection, whose end of an election is a node `DONE`. Its
-// `DeleteElection` sets that, deletes the candidates that it has listed, and a fifth of a second later
-// the election with the mark: whoever is still there then makes it fail.
+// `DeleteElection` sets that node, and deletes the candidates that it has listed. A fifth
+// of a second later it deletes the election with the mark. It fails when a candidate is
+// still there then.
 import { describe, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
@@ -74,7 +75,7 @@ class Arena implements AsyncDisposable {
   }
 }
 
-/** Something happens before each of these calls is sent; of a transaction before it is committed. */
+/** Does something before each of these calls is sent, and before a transaction is committed. */
 function before(
   client: ZooKeeper,
   calls: readonly (keyof ZooKeeper)[],
@@ -104,7 +105,7 @@ function before(
   });
 }
 
-/** Waits for a change; the bound only turns a hang into a failure. */
+/** Waits for a change. The bound only turns a hang into a failure. */
 async function until(what: string, holds: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + 20_000;
   while (!holds()) {
@@ -161,7 +162,7 @@ describe.concurrent('when the mark of the end appears', () => {
     await using arena = await Arena.open();
     const term = await (await arena.ours('a')).campaign();
     const { outcome } = await joined(arena, await arena.ours('b'));
-    // In one breath: what is told comes after all of it.
+    // All in one transaction: the notifications come after all of it.
     const transaction = arena.client.transaction();
     for (const name of [...arena.children()].reverse()) transaction.delete(`/e/${name}`, 0);
     transaction.delete('/e/DONE').delete('/e').create('/e');
@@ -221,7 +222,7 @@ describe.concurrent('when the mark of the end appears', () => {
       before(client, ['transaction'], async () => {
         if (strikes > 0) return;
         strikes += 1;
-        // As GoLea's DeleteElection does; then one of theirs begins the next election.
+        // As GoLea's DeleteElection does. Then one of its members begins the next election.
         await arena.client.create('/e/DONE', 'done');
         await until('it is told', () =>
           arena.fake.watches().every(({ path }) => path !== '/e/DONE'),
@@ -248,7 +249,7 @@ describe.concurrent('when the mark of the end appears', () => {
 });
 
 describe.concurrent('when names come again', () => {
-  it('who led before gives back nothing of the one that has the same name now', async ({
+  it('a former leader gives back nothing of the one that has the same name now', async ({
     expect,
   }) => {
     await using arena = await Arena.open();

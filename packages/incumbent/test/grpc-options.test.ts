@@ -17,7 +17,7 @@ const billing = createElection({ name: 'billing', backend });
 const ledger = createElection({ name: 'ledger/é', backend });
 const options = { election: billing, term: () => undefined };
 
-// That this compiles is half of the test: both versions' own types take what we return.
+// Compiling is half of this test: the types of both versions accept our interceptors.
 test('interceptors have the types of the module that was given', () => {
   const server14: grpc14.ServerInterceptor = requireLeadership(grpc14, options);
   const server13: grpc13.ServerInterceptor = requireLeadership(grpc13, options);
@@ -117,7 +117,7 @@ describe.each([
     handle.close();
     handle.close();
     const again = registerLeaderResolver(grpc, { elections: ledger });
-    // What was closed before takes nothing from those who came after it.
+    // A handle that was closed before takes nothing from later ones.
     handle.close();
     accepted('incumbent:///ledger%2F%C3%A9');
     again[Symbol.dispose]();

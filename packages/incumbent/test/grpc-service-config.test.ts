@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { describe, expect, test } from 'vitest';
 import { parseServiceConfig } from '../src/following/grpc/service-config.ts';
 
-// What grpc-js itself makes of a channel's own service config; it is not part of its surface.
+// grpc-js's own reading of a channel's service config. It is not part of its public API.
 const { validateServiceConfig } = createRequire(import.meta.url)(
   '@grpc/grpc-js/build/src/service-config.js',
 ) as { validateServiceConfig(json: unknown): unknown };

@@ -6,7 +6,7 @@ import { SimulatedClock } from '../src/testing/index.ts';
 
 const everyMs = 100;
 
-/** @param answers of one check after the other; the last one stays */
+/** @param answers the results of one check after the other. The last one stays */
 function setUp(failures: number, ...answers: readonly boolean[]) {
   const clock = new SimulatedClock();
   let checks = 0;

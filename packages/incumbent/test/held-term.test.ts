@@ -1,4 +1,5 @@
-// A term by itself: when it confirms its seat, in what order it ends, and what it tells whom.
+// A term by itself: when it confirms its seat, in which order it ends, and which
+// listeners it tells.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, test } from 'vitest';
 import { Belief } from '../src/base/belief.ts';
@@ -20,7 +21,7 @@ const { beliefMs, stopMarginMs, renewEveryMs } = timing;
 
 type Told = { readonly atMs: number; readonly endMs: number | undefined };
 
-/** A term on a seat that does what the test says. */
+/** A term on a seat that does as the test says. */
 function setUp(
   options: Partial<HeldTermOptions> = {},
   seatSays: Partial<Seat<bigint>> = {},
@@ -291,7 +292,7 @@ describe('a term that cannot be confirmed', () => {
 });
 
 describe('what operators ask for', () => {
-  test('the leader goes, and hands over to whom they name', async () => {
+  test('the leader goes, and hands over to the named candidate', async () => {
     const all = setUp();
     const { clock, term, released } = all;
     await term.announce();
@@ -325,7 +326,7 @@ describe('what operators ask for', () => {
 });
 
 describe('a seat that is given back', () => {
-  test('says from when to when it was led, and who is still to be fenced', async () => {
+  test('says from when to when it was led, and which leaders are still to be fenced', async () => {
     const unclean = { id: 'x', incarnation: 'of x', token: 1n, addresses: [], metadata: {} };
     const stopped = setUp({}, { unfenced: [unclean] });
     const wonMs = stopped.clock.wallMs();
@@ -352,7 +353,7 @@ describe('a seat that is given back', () => {
     ]);
   });
 
-  test('stays closed for what is left of a hold, by either clock', async () => {
+  test('stays closed for the rest of a hold, by either clock', async () => {
     const all = setUp();
     const { clock, term, released } = all;
     await term.announce();
@@ -420,7 +421,7 @@ describe('a seat that is given back', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('or is left behind: whoever asks is told so', async () => {
+  test('or is left behind: a caller that asks is told so', async () => {
     const error = new LeftBehindError('p-1');
     const all = setUp({}, { release: () => Promise.reject(error) });
     await all.term.announce();
@@ -458,7 +459,7 @@ describe('when belief ends', () => {
     await term.announce();
     term.onLost('superseded');
     await clock.advance(100);
-    // Belief is over at once; the process is not to be killed before it would have been.
+    // Belief is over at once, but the process must not be killed before its former end.
     expect(belief.at(-1)).toEqual({ atMs: 0, endMs: undefined });
     expect(watched).toEqual([{ atMs: 0, endMs: beliefMs }]);
     term.settle();
@@ -475,7 +476,7 @@ describe('when belief ends', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no listener'))],
-  ])('who %s is trouble, and no end', async (_, onBelief) => {
+  ])('a listener that %s is trouble, and no end', async (_, onBelief) => {
     const all = setUp({ onBelief });
     await all.clock.advance(0);
     expect(all.trouble).toEqual(['onBelief']);
@@ -531,7 +532,7 @@ test('a term that has not been announced does not lead', async () => {
   await end(all);
 });
 
-describe('when a term that has fenced is announced, the record says who acts for it', () => {
+describe('when a term that has fenced is announced, the record names its actors', () => {
   const self = { pid: 4_711, startedAt: '7' };
   test.each([
     ['this process', 'self', self, [self]],
@@ -555,7 +556,7 @@ describe('when a term that has fenced is announced, the record says who acts for
   });
 });
 
-test('what it proclaims is shown before it is answered, unless it ends or nobody waits', async () => {
+test('a proclamation is shown before it is answered, unless the term ends or the wait for it does', async () => {
   const all = setUp();
   const { clock, term, fail } = all;
   await term.announce();
@@ -668,7 +669,7 @@ describe('the work of lead', () => {
   });
 });
 
-describe('whoever is told something may tell something', () => {
+describe('a listener may answer with another event', () => {
   test('a subscriber that ends an uncertain term: the others hear first that it is uncertain', async () => {
     const all = setUp();
     await all.term.announce();
@@ -701,7 +702,7 @@ describe('whoever is told something may tell something', () => {
     expect((await term.ended).reason).toBe('resigned');
   });
 
-  test('who resigns because belief is over has lost the term, and gives nothing back', async () => {
+  test('a leader that resigns because belief is over has lost the term, and gives nothing back', async () => {
     const onBelief = (deadline: Deadline | undefined) => {
       if (deadline === undefined) term.resign();
     };

@@ -41,7 +41,7 @@ test('one connection serves all who listen, and each hears of its own election',
   await settle();
   expect(hub.isOpen).toBe(true);
   expect(wire.opened).toBe(1);
-  // What happened before it was open has been told to nobody.
+  // Changes from before it was open were not reported.
   expect(heard.splice(0)).toEqual(['a', 'a', 'b']);
   wire.onHint('a');
   expect(heard.splice(0)).toEqual(['a', 'a']);
@@ -122,7 +122,7 @@ test('a connection in doubt is no longer relied on, and given up if nothing come
   woken = 0;
   hub.doubt();
   expect([hub.isOpen, hub.isDoubted]).toEqual([false, true]);
-  // Whoever has asked nothing since cannot know that the hint is overdue.
+  // A store that has asked nothing since cannot know that the hint is overdue.
   hub.ensure();
   expect([wire.opened, wire.closed]).toEqual([1, 0]);
   wire.onHint('unknown');

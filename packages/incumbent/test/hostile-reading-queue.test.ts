@@ -45,7 +45,7 @@ function simulate(isMixed = false) {
     const election = createElection({ name: 'e', backend, clock, candidate: { id } });
     return { session, election };
   };
-  /** Advances until the promise settles; the bound only turns a hang into a failure. */
+  /** Advances until the promise settles. The bound only turns a hang into a failure. */
   const soon = async <T>(promise: Promise<T>): Promise<T> => {
     let settled = false;
     promise.then(
@@ -63,7 +63,10 @@ function simulate(isMixed = false) {
   return { clock, store, candidate, soon };
 }
 
-/** Advances until `next` leads; never may both lead. @returns how long it took, in ms */
+/**
+ * Advances until `next` leads. Both must never lead at once.
+ * @returns how long it took, in ms
+ */
 async function handOver(clock: SimulatedClock, first: Term<unknown>, next: Promise<Term<unknown>>) {
   const startMs = clock.monotonicMs();
   const won: Term<unknown>[] = [];
@@ -78,7 +81,7 @@ async function handOver(clock: SimulatedClock, first: Term<unknown>, next: Promi
 }
 
 describe('a record that somebody deletes by hand', () => {
-  it('R1: who has waited behind a leader waits its belief out all the same', async () => {
+  it('R1: a candidate that has waited behind a leader waits its belief out all the same', async () => {
     const { clock, store, candidate, soon } = simulate();
     const [a, b] = [candidate('a'), candidate('b')];
     const first = await soon(a.election.campaign());
@@ -121,7 +124,7 @@ it('R5: a foreign leader after an unclean one of ours counts as a gap', async ()
   expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(beliefMs);
 });
 
-it('S4: beside members that do not wait, who is forced out believes no longer', async () => {
+it('S4: beside members that do not wait, a leader that is forced out believes no longer', async () => {
   const { clock, store, candidate, soon } = simulate(true);
   const [a, operator] = [candidate('a'), candidate('operator')];
   const first = await soon(a.election.campaign());

@@ -1,4 +1,4 @@
-/** What a hostile reading of the core found: one schedule each. */
+/** The findings of a hostile reading of the core: one schedule each. */
 import { expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import type { Backend } from '../src/core/contest.ts';
@@ -37,7 +37,7 @@ function setUp() {
   return { clock, store, election: candidate(store.backend(), clock, 'a') };
 }
 
-test('whoever holds the belief is an actor, whatever else is declared', async () => {
+test('the process that holds the belief is an actor, whatever else is declared', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   const dead = new Set<number>();
@@ -252,7 +252,7 @@ test('a stall across the end of belief is a loss, and an overrun', async () => {
   await election.close();
 });
 
-test('whoever hears that a term has ended may campaign again', async () => {
+test('a listener that hears of the end of a term may campaign again', async () => {
   const { clock, election } = setUp();
   const first = await election.campaign();
   void first[Symbol.asyncDispose]();
@@ -445,7 +445,7 @@ test('a lost term is not campaigned for again where that is not wanted', async (
   await election.close();
 });
 
-test('who was not elected hears what went wrong meanwhile', async () => {
+test('a candidate that was not elected hears of the trouble meanwhile', async () => {
   const { clock, store, election } = setUp();
   store.onRead = async () => {
     throw new Error('ENOTDIR: not a directory');

@@ -7,7 +7,7 @@ import { FakeElection } from './support/fake-election.ts';
 const fake = () => new FakeElection('billing');
 const term = { election: 'billing', token: 1n, assertLeading: () => {} } as unknown as Term;
 
-/** Whatever JavaScript may pass. */
+/** Any arguments that JavaScript may pass. */
 const toLeaderWith = (options: object, election: unknown = fake()) =>
   toLeader(election as Election, { waitTimeout: 0, ...options });
 const leaderOnlyWith = (options: object) =>
@@ -105,7 +105,7 @@ describe('bad options are refused at once', () => {
     expect(election.begun).toBe(0);
   });
 
-  test('what is no request and no response is refused at the first call, with the way out', () => {
+  test('arguments that are no request and no response are refused at the first call, with the way out', () => {
     const only = leaderOnlyWith({}) as unknown as (...args: unknown[]) => void;
     const required = requireTokenWith({}) as unknown as (...args: unknown[]) => void;
     for (const middleware of [only, required]) {

@@ -219,7 +219,7 @@ describe('a body that is kept', () => {
     expect(stream.destroyed).toBe(true);
   });
 
-  test('only what comes in pieces has to be kept', () => {
+  test('only a body that comes in pieces has to be kept', () => {
     for (const body of [
       undefined,
       null,

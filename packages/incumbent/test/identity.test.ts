@@ -1,4 +1,4 @@
-/** What a process draws, when a copy of it has the same state of the random generator. */
+/** The ids of a process whose copy has the same state of the random generator. */
 import { startupSnapshot } from 'node:v8';
 import { afterEach, expect, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';

@@ -34,7 +34,7 @@ test('terms, views, histories and answers can be written as JSON, with tokens as
   });
   expect(written(await a.history())).toMatchObject([{ token: '1', id: 'a', why: 'resigned' }]);
   const trying = a.campaign({ wait: 0 }).catch((error: unknown) => error);
-  // Who has resigned lets others go first.
+  // A candidate that has resigned lets others go first.
   await clock.advance('2s');
   const refusal = await trying;
   expect(written(refusal)).toMatchObject({
@@ -57,7 +57,7 @@ test('terms, views, histories and answers can be written as JSON, with tokens as
   await Promise.all([a.close(), b.close()]);
 });
 
-test('what hooks and subscribers are told can be written as JSON', async () => {
+test('the arguments of hooks and subscribers can be written as JSON', async () => {
   const clock = new SimulatedClock();
   const backend = memory();
   const told: unknown[] = [];

@@ -12,7 +12,7 @@ function refusal(status: number, details: object = {}) {
 
 describe('a refusal of the API server', () => {
   test.each([
-    // What a server that has just started says of groups that it does not know yet.
+    // The answers of a server that has just started, about groups that it does not know yet.
     [400, {}],
     [401, {}],
     [403, {}],
@@ -29,7 +29,7 @@ describe('a refusal of the API server', () => {
     expect(errorOf('update')).toBeInstanceOf(StoreUnsuitableError);
   });
 
-  test('of what was sent is final at any time, and so is the end of a namespace', () => {
+  test('of the request itself is final at any time, and so is the end of a namespace', () => {
     const refusals = new Refusals('https://k8s', 'default');
     refusals.allowed('update');
     const ending = { causes: [{ reason: 'NamespaceTerminating' }] };

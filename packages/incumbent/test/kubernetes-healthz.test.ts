@@ -11,7 +11,7 @@ let health: LeaderHealthz | undefined;
 
 afterEach(() => health?.close());
 
-test('who leads in order is healthy, and so is who follows or cannot reach the store', async () => {
+test('a leader in order is healthy, and so is a process that follows or cannot reach the store', async () => {
   const clock = new SimulatedClock();
   health = leaderHealthz({ clock });
   const store = new SimulatedLeaseStore({ clock });

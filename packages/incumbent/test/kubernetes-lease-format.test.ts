@@ -157,7 +157,7 @@ function emptyRecord(): LeaseRecord {
   };
 }
 
-describe('what a Go controller sees of us', () => {
+describe('our Leases as a Go controller sees them', () => {
   test('a holder, whole seconds, microseconds, and a transition more for each term', () => {
     const cluster = new Cluster();
     cluster.win('host-7');
@@ -214,7 +214,7 @@ describe('what a Go controller sees of us', () => {
     expect(cluster.record?.nonce).toBe(record?.nonce);
   });
 
-  test('what we do not know is kept', () => {
+  test('unknown fields are kept', () => {
     const cluster = new Cluster();
     const strategy = { strategy: 'OldestEmulationVersion', preferredHolder: 'x', future: { a: 1 } };
     cluster.store({
@@ -267,7 +267,8 @@ describe('what a Go controller sees of us', () => {
         (lease, clockDrift, fraction) => {
           const belief = fraction * lease * ((1 - clockDrift) / (1 + clockDrift));
           const timing = { ...resolveTiming(), leaseMs: lease, beliefMs: belief, clockDrift };
-          // Sent 1 s after the one that was seen, by a clock that is slow; counted by one that is fast.
+          // Sent 1 s after the confirmation that was seen. The leader's clock is slow, the counting
+          // one is fast.
           const beliefEndsMs = (1_000 + belief) / (1 - clockDrift);
           const takenMs = (secondsFor(lease, timing) * 1_000) / (1 + clockDrift);
           expect(takenMs).toBeGreaterThanOrEqual(beliefEndsMs - 1e-6);
@@ -278,7 +279,7 @@ describe('what a Go controller sees of us', () => {
   });
 });
 
-describe('what we see of a Go controller', () => {
+describe('the Leases of a Go controller as we see them', () => {
   test('a Lease that nobody has held is no record', () => {
     const cluster = new Cluster();
     cluster.store({ kind: 'Lease', metadata: { name: 'billing' } });
@@ -357,7 +358,7 @@ describe('what we see of a Go controller', () => {
     expect(cluster.record).toMatchObject({ token: 2n, unfenced: [], history: [] });
   });
 
-  test('a leader of ours that somebody erases leads on: others wait, it puts it right', () => {
+  test('a leader of ours that is erased leads on: others wait, it puts it right', () => {
     const cluster = new Cluster();
     cluster.win('a');
     const before = cluster.record;
@@ -393,7 +394,7 @@ describe('what we see of a Go controller', () => {
     expect(cluster.record).toMatchObject({ token: 2n, drains: [{}] });
   });
 
-  test('what it left empty stays so when an operator writes', () => {
+  test('fields that it left empty stay so when an operator writes', () => {
     const cluster = new Cluster();
     const empty = { holderIdentity: 'go-1', leaseDurationSeconds: 60, renewTime: null };
     cluster.store({ metadata: { name: 'billing' }, spec: empty });
@@ -412,7 +413,7 @@ describe('what we see of a Go controller', () => {
   });
 });
 
-describe('what cannot be read', () => {
+describe('Leases that cannot be read', () => {
   const damaged = (annotations: Record<string, string>) =>
     recordOfLease({ metadata: { resourceVersion: '1', annotations } }, format);
 
@@ -455,7 +456,7 @@ describe('what cannot be read', () => {
   });
 });
 
-describe('any order of what we, Go controllers and operators do', () => {
+describe('any order of writes by us, Go controllers and operators', () => {
   const isOurs = ({ record }: Cluster) =>
     record?.holding !== undefined && !isForeign(record.holding.candidate.incarnation);
   const isTheirs = ({ record }: Cluster) => record?.holding !== undefined;

@@ -47,7 +47,7 @@ describe('the name of an election', () => {
     }
   });
 
-  test('can be mapped, and what it is mapped to is checked', async () => {
+  test('can be mapped, and the result is checked', async () => {
     const leaseName = (election: string) => election.toLowerCase().replaceAll(/[^a-z0-9]/g, '-');
     await open('Billing/EU', { leaseName }).close();
     expect(() => open('Billing!', { leaseName })).toThrow('leaseName made "billing-" of the');
@@ -78,7 +78,7 @@ describe('options', () => {
     expect(kubernetes(named, { namespace: 'other' }).description).toContain('"other"');
   });
 
-  test('a client of another kind is refused with what is wanted', () => {
+  test('a client of another kind is refused, and the error names the right kinds', () => {
     for (const client of [undefined, null, {}, 'https://h', { request() {} }]) {
       expect(() => kubernetes(client as never)).toThrow(InvalidOptionError);
       expect(() => kubernetes(client as never)).toThrow('takes inCluster(), apiServer()');
@@ -185,7 +185,7 @@ describe('fromKubeConfig', () => {
       {},
       'interactiveMode: Always',
     ],
-  ])('refuses what it cannot use (%#)', (parsed, options, message) => {
+  ])('refuses parts that it cannot use (%#)', (parsed, options, message) => {
     expect(() => fromKubeConfig(parsed, options)).toThrow(InvalidOptionError);
     expect(() => fromKubeConfig(parsed, options)).toThrow(message);
   });
@@ -238,7 +238,7 @@ describe('schema', () => {
     ]);
   });
 
-  test('is what the example has for its Lease', () => {
+  test('is the same as in the example for its Lease', () => {
     const example = new URL('../../../examples/kubernetes/role.yaml', import.meta.url);
     const printed = manifests(
       schema({

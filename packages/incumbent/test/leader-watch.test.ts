@@ -8,7 +8,7 @@ import { candidate, FakeElection, ledBy, unknown, vacant } from './support/fake-
 const a = candidate('a', { addresses: ['10.0.0.1:1'] });
 const b = candidate('b', { addresses: ['10.0.0.2:1'] });
 
-/** Tries until it holds; gives up after half a minute. */
+/** Tries until it holds. Gives up after half a minute. */
 function eventually<T>(check: () => T): Promise<T> {
   return vi.waitFor(check, { timeout: 30_000, interval: 5 });
 }
@@ -121,7 +121,7 @@ test('an observation that breaks is begun again (VB15)', async () => {
   await eventually(() => expect(fake.open).toBe(0));
 });
 
-/** What becomes known when one look finds `found` while the observation says `observed`. */
+/** The knowledge after one look that finds `found` while the observation says `observed`. */
 async function afterLook(observed: View, found: View): Promise<Sight | undefined> {
   const { fake, watch, seen, stop } = start();
   fake.show(observed);
@@ -151,7 +151,7 @@ test('a look revives no term that the observation has found dead', async () => {
   expect(await afterLook(ledBy(b, 3n), unknown)).toMatchObject({ state: 'led' });
 });
 
-test('what was observed during a look counts more than what the look found', async () => {
+test('a view that was observed during a look counts more than the finding of the look', async () => {
   const { fake, watch, seen, stop } = start();
   fake.show(ledBy(a, 1n));
   await hasSeen(seen, 1);
@@ -164,14 +164,14 @@ test('what was observed during a look counts more than what the look found', asy
   await eventually(() => expect(found.answer).toBeDefined());
   fake.show(ledBy(b, 2n));
   await hasSeen(seen, 2);
-  // Read before b was announced: its number was taken, and nobody led.
+  // Read before b was announced: its number was taken, and no candidate led.
   found.answer?.(vacant(2n));
   await new Promise(setImmediate);
   expect(watch.sight).toMatchObject({ state: 'led', token: 2n });
   stop();
 });
 
-test('what was observed before a look counts less than what the look found', async () => {
+test('a view that was observed before a look counts less than the finding of the look', async () => {
   const { fake, watch, seen, stop } = start();
   fake.show(unknown);
   await hasSeen(seen, 1);
@@ -198,7 +198,7 @@ test('the record may be begun anew after a look', async () => {
   await hasSeen(seen, 3);
   expect(watch.sight).toMatchObject({ state: 'led', token: 1n, leader: { info: a } });
   expect(fake.looks).toBe(2);
-  // What it told is not asked about again.
+  // A state that it has reported is not asked about again.
   fake.show(ledBy(b, 2n));
   await hasSeen(seen, 4);
   expect(fake.looks).toBe(2);
@@ -214,7 +214,7 @@ test('however often it is asked, it looks rarely', async () => {
     watch.lookAgain();
     await new Promise(setImmediate);
   }
-  // One at once; the next ones a second and more apart, on a machine however slow.
+  // One at once. The next ones are a second and more apart, on a machine however slow.
   expect(fake.looks).toBeGreaterThanOrEqual(1);
   expect(fake.looks).toBeLessThan(10);
   stop();

@@ -1,4 +1,4 @@
-/** Who is not elected hears what stood in the way: the one reason, with its facts. */
+/** A candidate that is not elected hears what stood in the way: the one reason, with its facts. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, test } from 'vitest';
 import type { CampaignOnceOptions, CandidateStatus, NotElectedReason } from '../src/index.ts';
@@ -8,7 +8,7 @@ import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
 import { candidate, leaseMs } from './support/scripted-candidate.ts';
 import { lost, ScriptedStore } from './support/scripted-store.ts';
 
-/** The error of a campaign that is refused; time passes until it is. */
+/** The error of a campaign that is refused. Time passes until then. */
 async function refusalOf(
   clock: SimulatedClock,
   campaign: Promise<unknown>,
@@ -141,7 +141,7 @@ const cases: Case[] = [
 ];
 
 for (const { name, stage, forgets = false, why, says } of cases) {
-  test.each([0, 300])(`${name}: that is what a candidate with wait %i hears`, async (wait) => {
+  test.each([0, 300])(`${name}: a candidate with wait %i hears that`, async (wait) => {
     const all = setUp();
     const options = stage(all);
     const election = candidate(all.store, all.clock, { forgets });
@@ -274,7 +274,7 @@ test('a reason says what it knows of times, and no more', () => {
   expect(say({ ...settling, after: 'win' })).toBe(
     'the seat is won; the leader before may still believe for 11 s',
   );
-  // The clock was set, or whoever reads it reads it late.
+  // The clock was set, or the reason is read late.
   const past = { kind: 'settling', sinceUnixMs: at, untilUnixMs: at - 12_000 } as const;
   expect(say({ ...past, after: 'loss' })).toBe(
     'the record of an earlier leader was lost 0 s ago; that leader may still believe for 0 s',
@@ -295,14 +295,14 @@ describe('in a queue', () => {
     return { clock, store, elect, lead };
   }
 
-  test.each([0, 300])('who leads is told, with wait %i', async (wait) => {
+  test.each([0, 300])('the leader is named, with wait %i', async (wait) => {
     const { clock, store, elect, lead } = queueSetUp();
     const { token } = await lead('one');
     const error = await refusalOf(clock, elect(store.connect(), 'b').campaign({ wait }));
     expect(error.why).toEqual({ kind: 'led', id: 'one', token });
   });
 
-  test('who is first in line and about to lead is told, where no record names it yet', async () => {
+  test('the first in line that is about to lead is named, where no record names it yet', async () => {
     const { clock, store, elect, lead } = queueSetUp();
     const a = store.connect();
     await lead('one', a);
@@ -317,7 +317,7 @@ describe('in a queue', () => {
     expect((error.why as { token?: bigint }).token).toBe((await following).token);
   });
 
-  test('whoever waits far behind is told of the present leader, not of the one it met', async () => {
+  test('a candidate that waits far behind is told of the present leader, not of the one it met', async () => {
     const { clock, store, elect, lead } = queueSetUp();
     const first = await lead('one');
     const second = elect(store.connect(), 'two').campaign();

@@ -1,4 +1,4 @@
-// What `createElection` and a campaign take; what is refused also stands in bad-input.test.ts.
+// The options of `createElection` and of a campaign. More refusals are in bad-input.test.ts.
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import { resolveCandidate } from '../src/base/candidate.ts';
@@ -75,7 +75,7 @@ describe('a campaign', () => {
     expect(resolved.again('resigned')).toBe(true);
   });
 
-  test('goes by what is said', () => {
+  test('goes by the given options', () => {
     const again = () => false;
     const onBelief = () => {};
     const onStatus = () => {};

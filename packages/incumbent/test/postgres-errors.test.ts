@@ -96,7 +96,7 @@ describe('an error of PostgreSQL', () => {
     expect(shown('ECONNRESET', '').message).toContain('ECONNRESET');
   });
 
-  test('of our own stays what it is; of a client that was ended it is final', () => {
+  test('of our own stays unchanged; of a client that was ended it is final', () => {
     const own = new OperationTimeoutError('x', 1);
     expect(asStoreError(own, table, true, true)).toBe(own);
     const ended = asStoreError(new ClientEndedError('it was ended'), table, true, true);

@@ -1,4 +1,4 @@
-/** The code of this package's README does what the README says. */
+/** The code in this package's README does as the README says. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

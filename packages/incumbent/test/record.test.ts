@@ -1,4 +1,4 @@
-// What a record says of its terms and its candidates.
+// The terms and candidates in a record.
 import { describe, expect, test } from 'vitest';
 import { decodeCandidates, encodeCandidate } from '../src/record/candidate-entry.ts';
 import type { ElectionRecord, Holding } from '../src/record/record.ts';

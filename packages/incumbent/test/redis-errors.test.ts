@@ -63,7 +63,7 @@ describe('what Redis answers', () => {
   });
 });
 
-describe('what client libraries say', () => {
+describe('the errors of client libraries', () => {
   test.each(['The client is closed', 'Connection is closed.'])(
     'of a client that is closed: %s',
     (message) => {

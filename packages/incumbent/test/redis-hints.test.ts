@@ -50,7 +50,7 @@ class Stage {
     this.store = new RedisLeaseStore(driver, checkOptions({}), hub, new Set(), scope);
   }
 
-  /** Somebody writes. */
+  /** A leader writes. */
   write(changed: Partial<LeaseRecord>): void {
     this.#writes += 1;
     this.#record = { ...this.#record, nonce: `n${this.#writes}`, ...changed };
@@ -77,7 +77,7 @@ describe('a subscription', () => {
     const stage = await listening();
     stage.write({ token: 2n });
     await stage.read();
-    // From here on those who wait poll.
+    // From here on waiting candidates poll.
     expect(stage.store.hintsWork).toBe(false);
     expect(stage.subscribed).toBe(1);
     await stage.read();

@@ -14,7 +14,7 @@ import type {
 } from '../src/backends/redis/index.ts';
 import { redis } from '../src/backends/redis/index.ts';
 
-// That these lines compile is a test as well: our types take what the libraries make.
+// Compiling these lines is a test as well: our types accept the clients of the libraries.
 const node: NodeRedisClient = createClient({ url: 'rediss://user:secret@db.example:6390/2' });
 const pool: NodeRedisPool = createClientPool();
 const cluster: NodeRedisCluster = createCluster({ rootNodes: [{ url: 'redis://127.0.0.1:1' }] });
@@ -39,7 +39,7 @@ describe('clients', () => {
     [io, 'redis://localhost:6390', true],
     [ioSentinel, 'Redis behind Sentinels', true],
     [ioCluster, 'a Redis cluster', false],
-  ])('are known by what they can do, and described without secrets: %#', (client, what, isOne) => {
+  ])('are known by their methods, and described without secrets: %#', (client, what, isOne) => {
     const driver = driverOf(client);
     expect(driver.description).toBe(what);
     expect(driver.together !== undefined).toBe(isOne);
@@ -61,7 +61,7 @@ describe('clients', () => {
     expect(open).toThrow(why);
   });
 
-  test('say what they write before keys by themselves', () => {
+  test('name the prefix that they write before keys by themselves', () => {
     const prefixed = createClient({ keyPrefix: 'app:' });
     expect(driverOf(prefixed)).toMatchObject({ ownPrefix: 'app:', clientPrefix: '' });
     const other = new Redis({ lazyConnect: true, keyPrefix: 'app:' });

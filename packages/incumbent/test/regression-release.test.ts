@@ -284,7 +284,7 @@ test('force: no confirmation counts any more, and everybody still waits out the 
   await clock.advance(1_000);
   await other.vacate({ force: true });
   await clock.advance(3_000);
-  // Told to stop; its belief runs on, so nobody may lead yet.
+  // It was told to stop. Its belief runs on, so no other candidate may lead yet.
   expect((term.signal.reason as TermEndedError).reason).toBe('vacated');
   expect(term.isLeading()).toBe(true);
   expect(store.record?.token).toBe(1n);

@@ -88,7 +88,7 @@ test('a store that takes no writes sees a bounded number of them from who knows 
   const campaign = election.campaign({ signal: stop.signal });
   campaign.catch(() => {});
   await clock.advance(60_000);
-  // That it is dead is known every 100 ms; the pause between two attempts goes up to 3 s all the same.
+  // Its death is noticed every 100 ms. The pause between two attempts goes up to 3 s all the same.
   expect(store.swaps).toBeGreaterThanOrEqual(10);
   expect(store.swaps).toBeLessThanOrEqual(45);
   stop.abort(new Error('enough'));
@@ -113,7 +113,8 @@ test('a renewal that was applied but never answered is found again by its nonce 
 
 test('a conflict that is our own earlier success is a success, from its send time (VB13)', async () => {
   const { clock, store, term, end } = await leading();
-  // A client library that retries: the first try is applied, its answer lost; the retry conflicts.
+  // A client library that retries: the first try is applied, its answer is lost, and
+  // the retry conflicts.
   store.onSwap = async (apply) => {
     apply();
     return apply();

@@ -43,7 +43,7 @@ test('every confirmation starts the wait anew, an operator’s request does not'
     store.hold('slow', 1n, 15_000);
   }
   expect(store.swaps).toBe(0);
-  // Somebody drains a third candidate every few seconds: that prolongs nobody's belief.
+  // An operator drains a third candidate every few seconds. That prolongs no belief.
   const operator = candidate(store, clock, 'operator');
   for (let seconds = 0; seconds < 20; seconds += 4) {
     await operator.drain('x', new Date(clock.wallMs() + 3_600_000 + seconds));
@@ -120,7 +120,7 @@ test('a win whose answer is lost is found again, and believed from when it was s
   await election.close();
 });
 
-test('a win that lands after we gave up on it is nobody’s, and taken again at once (5.5)', async () => {
+test('a win that lands after we gave up on it has no believer, and is taken again at once (5.5)', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   let land = () => {};
@@ -165,7 +165,7 @@ test('an observer that is there before the first election hears of it (VB9)', as
   expect(views.map(({ state }) => state)).toEqual(['vacant', 'led']);
   await term.proclaim({ metadata: { load: '7' }, addresses: ['10.0.0.7:1'] });
   await clock.advance(10_000);
-  // What the leader writes is what observers read (VB11).
+  // Observers read the fields that the leader writes (VB11).
   expect(views.at(-1)).toMatchObject({
     state: 'led',
     leader: { id: 'a', metadata: { load: '7' }, addresses: ['10.0.0.7:1'] },

@@ -52,7 +52,7 @@ test.each([
   expect(judged.message).toContain(words);
   expect(judged.message).toContain('the bucket "b"');
   expect(judged.message).toContain(error.message);
-  // What was allowed before may be again.
+  // A call that was allowed before may be allowed again.
   const refusals = new Refusals('b');
   refusals.allowed('read');
   expect(refusals.error('write', 'e/x', error)).toBeInstanceOf(StoreUnsuitableError);
@@ -82,13 +82,13 @@ test.each([
   expect(judged.cause).toBe(error);
 });
 
-test('what may not be read names both rights that it takes', () => {
+test('an object that may not be read: the error names both rights that it takes', () => {
   const judged = new Refusals('b').error('read', 'e/x', answered(403, 'AccessDenied')) as Error;
   expect(judged.message).toContain('s3:GetObject');
   expect(judged.message).toContain('s3:ListBucket');
 });
 
-test('errors of ours stay what they are, and what is thrown may be anything', () => {
+test('errors of ours stay unchanged, and any value may be thrown', () => {
   const ours = new ElectionEndedError('x');
   expect(judge(ours)).toBe(ours);
   for (const odd of ['a text', undefined, null, 7, {}]) {
@@ -101,7 +101,7 @@ test('errors of ours stay what they are, and what is thrown may be anything', ()
 test.each([
   [412, 'PreconditionFailed', true, true],
   [409, 'ConditionalRequestConflict', true, true],
-  // What is replaced may be gone; what is made cannot be.
+  // An object to replace may be gone. An object to make cannot be.
   [404, 'NoSuchKey', true, false],
   [404, 'NotFound', true, false],
   [404, 'NoSuchBucket', false, false],

@@ -1,4 +1,4 @@
-/** The proof of an endpoint, step by step: what others do meanwhile comes exactly in between. */
+/** The proof of an endpoint, step by step: actions of others come exactly in between. */
 import { describe, expect, test } from 'vitest';
 import { Refusals } from '../src/backends/s3/errors.ts';
 import type { S3Commands } from '../src/backends/s3/index.ts';
@@ -26,17 +26,17 @@ const commands: S3Commands = { GetObjectCommand: Command, PutObjectCommand: Comm
 const refused = (httpStatusCode: number, name: string) =>
   Object.assign(new Error(name), { name, $metadata: { httpStatusCode } });
 
-/** An endpoint with one object; its ETags count up. */
+/** An endpoint with one object. Its ETags count up. */
 class Endpoint {
   readonly calls: string[] = [];
   text: string | undefined;
   version = 0;
   form: 'quoted' | 'unquoted' | 'either' = 'either';
   constantTag = false;
-  /** What others do before the call of that number. */
+  /** Actions of others before the call of that number. */
   before: Readonly<Record<number, () => void>> = {};
 
-  /** What comes between the deed and its answer. */
+  /** Called between the write and its answer. */
   after: (calls: number) => void = () => {};
 
   readonly send = async (command: never): Promise<object> => {
@@ -97,7 +97,7 @@ function prove(
 const byOthers = (form?: string) => JSON.stringify({ incumbent: 'probe', id: uniqueId(), form });
 
 describe('an endpoint that honours conditions', () => {
-  test('is proved by what it refuses and by what it takes', async () => {
+  test('is proved by refusals and by accepted writes', async () => {
     const endpoint = new Endpoint();
     expect(await prove(endpoint)).toBe('quoted');
     expect(endpoint.calls).toEqual(['get', '*', '*', '≠', '=']);
@@ -152,7 +152,7 @@ describe('an endpoint that honours conditions', () => {
     expect(endpoint.calls).toEqual(['get', '*', '*', '≠', '=']);
   });
 
-  test('and whose object is never the same is tried again later', async () => {
+  test('but another object each time is tried again later', async () => {
     const endpoint = new Endpoint();
     endpoint.write('{}');
     endpoint.before = Object.fromEntries(
@@ -204,7 +204,7 @@ test('no ETag at all is refused', async () => {
 });
 
 describe('a proof', () => {
-  test('is made once for all, and what fails is made again', async () => {
+  test('is made once for all, and made again after a failure', async () => {
     let runs = 0;
     const proof = new Proof(async () => {
       runs += 1;
@@ -218,7 +218,7 @@ describe('a proof', () => {
     expect(runs).toBe(2);
   });
 
-  test('is not waited for by who is told to stop', async () => {
+  test('is not waited for by a candidate that is told to stop', async () => {
     const proof = new Proof(() => new Promise(() => {}));
     void proof.form(uniqueId, never());
     const stop = new AbortController();

@@ -1,4 +1,4 @@
-// What `onStatus` is told: at every change, and nothing twice.
+// The statuses that `onStatus` gets: at every change, and nothing twice.
 import { describe, expect, test } from 'vitest';
 import type { NotElectedReason } from '../src/base/not-elected.ts';
 import type { CandidateStatus } from '../src/core/status.ts';
@@ -17,13 +17,13 @@ function setUp(id = 'b') {
       throw error;
     },
   );
-  /** What was told since it was asked last. */
+  /** The statuses since the last question. */
   const news = () => told.splice(0).map((status) => ({ ...status }));
   return { teller, news };
 }
 
 describe('a candidate in a queue', () => {
-  test('is told whom it follows, what it waits for, and once', () => {
+  test('is told the place before it and the reason to wait, and once', () => {
     const { teller, news } = setUp();
     const position = { place: 'p-2', following: 'p-1' };
     teller.follows(position, led);
@@ -36,7 +36,7 @@ describe('a candidate in a queue', () => {
     expect(news()).toEqual([{ ...first, waitingFor: held }]);
   });
 
-  test('is told when the one before it is another one, and whom it has followed before', () => {
+  test('is told when another place is before it, and which one it has followed before', () => {
     const { teller, news } = setUp();
     teller.follows({ place: 'p-3', following: 'p-2' }, led);
     news();
@@ -49,7 +49,7 @@ describe('a candidate in a queue', () => {
       waitingFor: led,
     };
     expect(news()).toEqual([moved]);
-    // Another reason to wait, and nobody else before it.
+    // Another reason to wait, and the same place before it.
     teller.follows({ place: 'p-3', following: 'p-1' }, held);
     expect(news()).toEqual([{ ...moved, waitingFor: held }]);
   });
@@ -95,7 +95,7 @@ describe('a candidate in a queue', () => {
     ]);
   });
 
-  test('that leads is told whom it has followed', () => {
+  test('that leads is told the place that it has followed', () => {
     const { teller, news } = setUp();
     teller.follows({ place: 'p-2', following: 'p-1' }, led);
     news();
@@ -116,7 +116,7 @@ test.each<readonly [NotElectedReason, 'none' | 'follower']>([
   [{ kind: 'reserved', untilUnixMs: 1 }, 'follower'],
   [{ kind: 'settling', after: 'win', sinceUnixMs: 0, untilUnixMs: 1 }, 'follower'],
   [{ kind: 'unreachable', cause: undefined }, 'follower'],
-])('whoever waits for %o has the role %s', (why, role) => {
+])('a candidate that waits for %o has the role %s', (why, role) => {
   const { teller, news } = setUp();
   const nowhere = { candidateId: 'b', following: undefined, wasFollowing: undefined };
   teller.waits(why);

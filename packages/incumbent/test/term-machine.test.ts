@@ -1,4 +1,4 @@
-// What follows from what in the life of a term. `npm run explore` walks all of it; here are its rules, one by one.
+// The rules in the life of a term, one by one. `npm run explore` walks all of it.
 import { describe, expect, it } from 'vitest';
 import type { TermAt, TermEffect, TermEvent } from '../src/core/term-machine.ts';
 import {
@@ -30,7 +30,7 @@ const through: TermEvent = { on: 'through' };
 const beliefOver: TermEvent = { on: 'belief-over' };
 const superseded: TermEvent = { on: 'lost', reason: 'superseded' };
 
-describe('an end that somebody asks for', () => {
+describe('an end that is asked for', () => {
   it('is told first; the seat is given back when the work has settled and nothing is on its way', () => {
     const { state, did } = played(announced, asked, settled, through);
     expect(did).toEqual([
@@ -55,7 +55,7 @@ describe('an end that somebody asks for', () => {
 });
 
 describe('a seat that is lost', () => {
-  it('is believed in no longer when somebody else has it', () => {
+  it('is believed in no longer when another candidate has it', () => {
     expect(played(announced, superseded).did).toEqual([
       'end-belief',
       'stop-keeping',
@@ -131,7 +131,7 @@ describe('work that runs on', () => {
   });
 });
 
-describe('what is told of it', () => {
+describe('the shown states of a term', () => {
   it('changes once for each doubt, and not while it stops', () => {
     const doubts: TermEvent[] = [{ on: 'doubted' }, { on: 'unconfirmed' }, { on: 'confirmed' }];
     const { did } = played(announced, ...doubts, asked, { on: 'unconfirmed' }, { on: 'confirmed' });
@@ -147,7 +147,7 @@ describe('what is told of it', () => {
   });
 });
 
-it('whoever was announced was, to the end', () => {
+it('a term that was announced was, to the end', () => {
   for (const events of [[asked], [asked, settled, through], [superseded, beliefOver, through]]) {
     expect(played(announced, ...events).state.announced).toBe(true);
     expect(played(...events).state.announced).toBe(false);

@@ -21,7 +21,7 @@ test('a simulated clock moves by durations as the options write them', async () 
 });
 
 test.each(['15', 'soon', '', -1, Number.NaN, Number.POSITIVE_INFINITY, undefined, null, 1n])(
-  'what is no duration (%s) is refused before anything moves',
+  'a value that is no duration (%s) is refused before anything moves',
   async (by) => {
     const clock = new SimulatedClock({ wallMs: 7 });
     clock.setTimer(() => expect.unreachable(), 0);

@@ -3,7 +3,7 @@ import { createElection } from '../src/index.ts';
 import type { SimulatedQueueSession } from '../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
 
-/** T is 10 s, so H is 4 s, R and X 1 s, G 0.5 s; the successor waits H·1.05/0.95. */
+/** T is 10 s, so H is 4 s, R and X are 1 s, and G is 0.5 s. The successor waits H·1.05/0.95. */
 const beliefMs = 4_000;
 const waitMs = (beliefMs * 1.05) / 0.95;
 
@@ -64,7 +64,7 @@ describe('a simulated store with sessions', () => {
     expect(next.predecessor).toMatchObject({ id: 'a', clean: false });
   });
 
-  test('answers reads of who is cut off, from what it has, and nothing else', async () => {
+  test('answers reads of a session that is cut off, from its own data, and nothing else', async () => {
     const { clock, store, leadWithFollower } = setUp();
     const { a } = await leadWithFollower();
     const queue = a.open('jobs');
@@ -122,7 +122,7 @@ describe('a simulated store with sessions', () => {
     expect(term.remaining()).toBeGreaterThan(beliefMs - 100);
   });
 
-  test('refuses on its old connection what was under way when the session moved', async () => {
+  test('refuses on its old connection the operations under way when the session moved', async () => {
     const { clock, store } = setUp();
     const a = store.connect();
     const candidate = { id: 'a', incarnation: 'i', addresses: [], metadata: {} };

@@ -93,7 +93,7 @@ describe('a simulated store', () => {
     expect(a.held).toEqual([]);
   });
 
-  test('an outage ends a term; when it is over somebody leads again', async () => {
+  test('an outage ends a term; when it is over a candidate leads again', async () => {
     const { clock, store, elect } = setUp();
     const a = store.connect();
     const election = elect(a, 'a');

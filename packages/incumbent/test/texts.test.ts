@@ -30,7 +30,7 @@ test.each([
   [9_940, '9.9 s'],
   [10_400, '10 s'],
   [61_000, '61 s'],
-])('whoever stands aside for %d ms more reads %s', (ms, text) => {
+])('a candidate that stands aside for %d ms more reads %s', (ms, text) => {
   expect(describeNotElected({ kind: 'aside', untilUnixMs: 1_000_000 + ms }, 1_000_000)).toBe(
     `this candidate has just given the seat up and lets others go first for ${text}`,
   );
@@ -55,7 +55,7 @@ test.each([[[]], [null], ['x'], [undefined]])('a candidate is no %o', (given) =>
   expect(() => checkCandidate({}, given as never)).toThrow('candidate must be an object');
 });
 
-test('a candidate is what is given, over what was given before', () => {
+test('a candidate has the options that are given, over those given before', () => {
   const base = { id: 'a', addresses: ['x:1'] };
   expect(checkCandidate(base, { id: 'b' })).toEqual({ id: 'b', addresses: ['x:1'] });
   expect(() => checkCandidate(base, { name: 'b' } as never)).toThrow('a candidate has no "name"');
@@ -117,7 +117,7 @@ test('a record keeps the fifty terms that ended last', () => {
   );
 });
 
-test('a view is another one when a leader is, or what it has proclaimed', () => {
+test('a view is another one when its leader is, or its proclamation', () => {
   const leader = { id: 'a', incarnation: 'x', addresses: ['h:1'], metadata: { zone: '1' } };
   const view = { state: 'led', leader, token: 1n, sinceUnixMs: 1 } as const;
   expect(sameView(view, { ...view, sinceUnixMs: 2 })).toBe(true);

@@ -1,4 +1,4 @@
-/** What users throw may have no text. */
+/** Errors of users may have no text. */
 import { expect, test } from 'vitest';
 import { asError, textOf } from '../src/base/thrown.ts';
 import { describeNotElected, NotElectedError } from '../src/index.ts';

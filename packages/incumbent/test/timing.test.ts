@@ -116,7 +116,7 @@ test('bad timing is refused before the backend is touched', () => {
   );
 });
 
-test('deriveTiming gives the numbers of a set that cannot be kept, and refuses what is no duration', () => {
+test('deriveTiming gives the numbers of a set that cannot be kept, and refuses a value that is no duration', () => {
   const timing = deriveTiming({ lease: '15s', belief: '14s' });
   expect(timing).toMatchObject({ leaseMs: 15_000, beliefMs: 14_000, renewEveryMs: 3_000 });
   expect(timingViolations(timing)).toHaveLength(1);

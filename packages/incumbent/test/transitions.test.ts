@@ -1,4 +1,4 @@
-// What must hold of a record after any sequence of changes, whoever makes them.
+// The rules that a record keeps after any sequence of changes, by whatever writers.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LeaseRecord } from '../src/record/lease-record.ts';
@@ -141,7 +141,7 @@ describe('whatever is changed', () => {
     });
   });
 
-  it('whoever is to be fenced is forgotten by a fence alone, or when there are more than are kept', () => {
+  it('a leader to be fenced is forgotten by a fence alone, or when there are more than are kept', () => {
     holds((before, after, name) => {
       if (name === 'announce' || before.unfenced.length >= unfencedLimit) return;
       for (const leader of before.unfenced) expect(isIn(after.unfenced, leader)).toBe(true);
@@ -197,7 +197,7 @@ describe('whatever is changed', () => {
     });
   });
 
-  it('who led last is told to whoever wins next, and whether that end was said', () => {
+  it('the last leader is told to the next winner, and whether that end was said', () => {
     holds((before) => {
       const last = predecessorIn(before, false);
       const led = before.holding?.announced === true;
@@ -210,7 +210,7 @@ describe('whatever is changed', () => {
 });
 
 describe('a win that is taken back', () => {
-  it('leaves who is to be fenced and who may take the seat as before, and keeps its token', () => {
+  it('leaves the leaders to fence and the reservation as before, and keeps its token', () => {
     holds((before, _after, _name, wallMs) => {
       const landed = win('c', false, false)(before, wallMs);
       const after = takenBack(landed, before, false, 'n');
@@ -237,7 +237,7 @@ describe('a leader that goes in order', () => {
     unfenced: [],
   } as const;
 
-  it('reserves the seat for whom it names', () => {
+  it('reserves the seat for the candidate that it names', () => {
     const after = released(
       led,
       candidateOf('a'),
@@ -268,7 +268,7 @@ describe('a leader that goes in order', () => {
   });
 });
 
-describe('what stands there already is not written again', () => {
+describe('a fact that stands there already is not written again', () => {
   const led = win('a', true, false)(emptyLeaseRecord('e', 'n', 1_000), 5_000);
 
   it('a transfer to the same candidate; one to another is', () => {
@@ -284,7 +284,7 @@ describe('what stands there already is not written again', () => {
     expect(once && drained(once, { id: 'b', untilUnixMs: 5_000 }, 5_000)?.drains).toEqual([]);
   });
 
-  it('an end of what has ended', () => {
+  it('an end of an election that has ended', () => {
     expect(ended({ ...led, ended: true }, true)).toBeUndefined();
     expect(ended(led, false)).toBeUndefined();
   });

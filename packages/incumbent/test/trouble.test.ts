@@ -115,7 +115,7 @@ test('a store that was away and answers an observer is not away any more', async
   first.abort(new Error('enough'));
   await expect(campaign).rejects.toThrow('enough');
   session.outage = 'none';
-  // It looks again, and sees what it has seen before: that is an answer as well.
+  // It looks again, and sees the same as before. That is an answer as well.
   session.suspend();
   session.restore();
   await clock.advance('1m');

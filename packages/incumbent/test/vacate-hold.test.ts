@@ -13,7 +13,7 @@ import { lost, ScriptedStore } from './support/scripted-store.ts';
 const holdMs = 3_600_000;
 const holdAtLeast = holdMs;
 
-/** A job that is done, and holds the seat; `die` ends its process as far as the store can see. */
+/** A job that is done, and holds the seat. `die` ends its process as far as the store can see. */
 async function held(says: Partial<LeaseStore> = {}) {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
@@ -174,7 +174,7 @@ describe('a lease', () => {
     expect(stage.ran).toEqual(['a', 'b']);
   });
 
-  test('a lift without an answer is told as what it was', async () => {
+  test('a lift without an answer is reported as the lift that it was', async () => {
     const stage = await held({ describe: async () => ({ pid: 1 }) });
     stage.die();
     const { store, clock } = stage;

@@ -81,7 +81,7 @@ class NotingClock extends SimulatedClock {
   }
 }
 
-/** What became of a promise so far. */
+/** The outcome of a promise so far. */
 function watch(promise: Promise<unknown>): { outcome: unknown } {
   const seen: { outcome: unknown } = { outcome: 'pending' };
   promise.then(
@@ -95,7 +95,7 @@ function watch(promise: Promise<unknown>): { outcome: unknown } {
   return seen;
 }
 
-/** Nothing is left of whoever waited. */
+/** The waiting has left nothing behind. */
 function expectNothingLeft(clock: SimulatedClock, signal: AbortSignal): void {
   expect(clock.pendingTimers).toBe(0);
   expect(getEventListeners(signal, 'abort')).toEqual([]);

@@ -36,7 +36,7 @@ function campaign(client: ZooKeeperClient, options: ZooKeeperOptions = {}, name 
   return election.campaign();
 }
 
-describe('what is handed in as a client', () => {
+describe('clients that are handed in', () => {
   it.each([[undefined], [null], ['zk://h:2181'], [{}], [7]])('%j is refused', (client) => {
     expect(() => zookeeper(client as never)).toThrow(InvalidOptionError);
     expect(() => zookeeper(client as never)).toThrow('await connect(');

@@ -1,4 +1,4 @@
-// What the next in line sees of a leader that leaves in order at an awkward moment.
+// A leader leaves in order at an awkward moment, seen from the next in line.
 import { expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
@@ -57,7 +57,7 @@ it('a leader that leaves between the two reads of a look is followed by the next
     const last = (await candidate('last')).campaign();
     await waits(3);
     leaves = async () => first[Symbol.asyncDispose]();
-    // Whatever it hears makes it look again: a write to the node of the one before it does.
+    // Any notification makes it look again. A write to the node of the place before does.
     const [place = ''] = [...fake.tree().keys()].filter((path) => path.startsWith('/incumbent/e/'));
     const operator = await connect(fake.connectionString);
     open.push(operator);

@@ -11,7 +11,7 @@ const layouts = [
 ] as const;
 type Name = (typeof layouts)[number];
 
-/** What members of the libraries themselves have written, on a server. */
+/** Data of the libraries' own members, captured on a server. */
 const captured: Readonly<Record<Name, readonly (readonly [string, number])[]>> = {
   incumbent: [['_c_Zx-1_b-n_0000000007', 7]],
   golea: [['le_0000000003', 3]],
@@ -31,7 +31,7 @@ const captured: Readonly<Record<Name, readonly (readonly [string, number])[]>> =
   ],
 };
 
-/** What we write, always the same for a guid. */
+/** Our own data, always the same for a guid. */
 const ours: Readonly<Record<Name, RegExp>> = {
   incumbent: /^_c_a-guid-n_$/,
   golea: /^le_$/,

@@ -45,7 +45,7 @@ describe.concurrent.each(layouts)('the layout %s, spelled in two ways', (layout)
     expect(await outside.leader()).toMatchObject(led);
     await first.proclaim({ addresses: ['10.0.0.1:80'] });
     expect(await outside.leader()).toMatchObject({ leader: { addresses: ['10.0.0.1:80'] } });
-    // A write of somebody who spells it otherwise: the leader goes on knowing itself.
+    // A writer with another spelling: the leader goes on knowing itself.
     await outside.drain('nobody', new Date(Date.now() + 60_000));
     await first.proclaim({ addresses: ['10.0.0.2:80'] });
     expect(first.isLeading()).toBe(true);

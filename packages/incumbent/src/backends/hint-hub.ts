@@ -1,4 +1,4 @@
-/** What is under way on the one connection by which a store wakes those who wait. */
+/** An open connection by which a store wakes waiting candidates. */
 export interface HintConnection {
   /** Ends it. Rejections are ignored. */
   close(): Promise<void> | void;
@@ -6,28 +6,28 @@ export interface HintConnection {
 
 export interface HintHubOptions {
   /**
-   * Opens the connection. `onHint` tells of a change of one election, or of any if nobody knows of
-   * which; `onLost` may be called as often as one likes, also before it resolves.
+   * Opens the connection. `onHint` reports a change of one election, or of an unknown one. `onLost`
+   * may be called any number of times, also before this resolves.
    */
   readonly connect: (
     onHint: (election?: string) => void,
     onLost: (error?: unknown) => void,
   ) => Promise<HintConnection>;
-  /** Told once for every time that hints stop working. */
+  /** Called once for every time that hints stop working. */
   readonly onTrouble: (error: unknown) => void;
 }
 
 /**
- * Hints for all elections of a backend by one connection. It is opened when somebody listens, closed
- * when nobody does, and opened again by `ensure`, which a store calls at every read: so it has no
- * timer, and those who wait poll as long as it cannot be opened. Nothing is thrown.
+ * Hints for all elections of a backend by one connection. It is opened with the first listener, and
+ * closed with the last. A store calls `ensure` at every read, which opens the connection again. So
+ * it has no timer, and waiting candidates poll as long as it cannot be opened. Nothing is thrown.
  */
 export class HintHub {
   readonly #options: HintHubOptions;
   readonly #listeners = new Map<string, Set<() => void>>();
   #attempt: Attempt | undefined;
   #isTroubled = false;
-  /** When the last hint of each election was, by their number. */
+  /** When the last hint of each election came, by the number of that hint. */
   readonly #hints = new Map<string, number>();
   #hintsSoFar = 0;
 
@@ -35,23 +35,23 @@ export class HintHub {
     this.#options = options;
   }
 
-  /** True while the connection is open: what happens now will be told. */
+  /** True while the connection is open: changes from now on are reported. */
   get isOpen(): boolean {
     return this.#attempt?.connection !== undefined && !this.#attempt.isDoubted;
   }
 
   /**
-   * Another value after every hint of the election, and after whatever may have made one get lost.
-   * Undefined while nobody listens for it.
+   * Changes with every hint of the election, and whenever a hint may have got lost. Undefined while
+   * no listener waits for that election.
    */
   lastHint(election: string): number | undefined {
     return this.#hints.get(election);
   }
 
   /**
-   * A look has shown what a hint should have announced, and none had come: a connection that nothing
-   * is sent on may be dead for hours before anybody is told. Or the hint is on its way: so the
-   * connection is only doubted, until anything comes by it, or until `ensure` gives it up.
+   * A look has shown a change without its hint. A connection that nothing is sent on may be dead
+   * for hours before this process is told. Or the hint is on its way. So the connection is only
+   * doubted, until anything comes by it, or until `ensure` gives it up.
    */
   doubt(): void {
     if (this.#attempt?.connection !== undefined) this.#attempt.isDoubted = true;
@@ -63,7 +63,7 @@ export class HintHub {
 
   /** @returns a function that ends it */
   add(election: string, onHint: () => void): () => void {
-    // A function of its own each time: the same one may be given twice.
+    // A new function each time: the same listener may be given twice.
     const listener = () => onHint();
     const listeners = this.#listeners.get(election) ?? new Set();
     this.#listeners.set(election, listeners.add(listener));
@@ -79,9 +79,9 @@ export class HintHub {
   }
 
   /**
-   * Opens the connection if somebody listens and it is not open.
-   * @param wasDoubted it was when an operation began that has been answered since: if it still is,
-   * another one is opened
+   * Opens the connection if there is a listener and it is not open.
+   * @param wasDoubted true if it was doubted when an operation began that has been answered since.
+   * If it still is, another connection is opened
    */
   ensure(wasDoubted = false): void {
     if (wasDoubted && this.#attempt?.isDoubted === true) {
@@ -98,7 +98,7 @@ export class HintHub {
       this.#complain(error ?? new Error('the connection for wake-ups has ended'));
       const wasOpen = attempt.connection !== undefined;
       void this.#drop();
-      // Those who relied on it shall look for themselves from now on.
+      // Listeners that relied on it must look for themselves from now on.
       if (wasOpen) this.#raise();
     };
     const attempt: Attempt = {
@@ -111,7 +111,7 @@ export class HintHub {
     void this.#open(attempt, onHint, onLost);
   }
 
-  /** For ever: whoever still listens is told nothing any more. */
+  /** Closes for ever. The listeners are not called any more. */
   async close(): Promise<void> {
     this.#listeners.clear();
     this.#hints.clear();
@@ -128,7 +128,7 @@ export class HintHub {
       if (attempt.isOver) return await end(connection);
       attempt.connection = connection;
       this.#isTroubled = false;
-      // What happened before it was open has been told to nobody.
+      // Changes from before it was open were not reported.
       this.#raise();
     } catch (error) {
       onLost(error);
@@ -159,7 +159,7 @@ export class HintHub {
     if (this.#listeners.has(election)) this.#hints.set(election, this.#hintsSoFar);
   }
 
-  /** Once, however often it is tried again. */
+  /** Complains once, however often it is tried again. */
   #complain(error: unknown): void {
     if (this.#isTroubled) return;
     this.#isTroubled = true;
@@ -178,6 +178,6 @@ async function end(connection: HintConnection): Promise<void> {
   try {
     await connection.close();
   } catch {
-    // It is given up: nobody waits for how it ends.
+    // The connection is given up, however its closing ends.
   }
 }

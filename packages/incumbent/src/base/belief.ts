@@ -23,8 +23,8 @@ export class Belief {
 
   /**
    * A confirmation that was sent at `sentAt` has arrived.
-   * @returns false when the belief was over before, or is over by now: a late reply never revives a
-   * term
+   * @returns false when the belief was over before, or is over by now. A late reply never revives a
+   * term.
    */
   extend(sentAt: Instant): boolean {
     if (this.remainingMs() <= 0) return false;
@@ -35,17 +35,17 @@ export class Belief {
     return this.remainingMs() > 0;
   }
 
-  /** Over, whatever the clocks say. */
+  /** Ends the belief, whatever the clocks say. */
   end(): void {
     this.#countdown.clear();
   }
 
-  /** Time left by the clock that says less; zero or less when over. */
+  /** Time left in ms, by the clock that says less. Zero or less: the belief is over. */
   remainingMs(): number {
     return this.#countdown.look(readClocks(this.#clock));
   }
 
-  /** When belief ends, as of the last look; undefined once it was ended. */
+  /** The end of the belief, as of the last look. Undefined after `end`. */
   get deadline(): Deadline | undefined {
     return this.#countdown.deadline;
   }

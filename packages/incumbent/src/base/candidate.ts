@@ -1,31 +1,36 @@
 import { networkInterfaces } from 'node:os';
 import { InvalidOptionError } from './errors.ts';
 
-/** Who campaigns. What is given here is what observers read about the leader. */
+/** The candidate as observers will see it when it leads. */
 export interface CandidateOptions {
   /**
-   * A name for people and operators, 1 to 200 bytes without control characters. Default: host name
-   * and process id, and in a worker thread its number too. Two candidates may share a name (a restarted
-   * process usually does): nothing but drains, transfers and reservations goes by it.
+   * A name for people and operators: 1 to 200 bytes without control characters. Default: host name
+   * and process id, in a worker thread its number too. Two candidates may share a name, as a
+   * restarted process usually does. Only drains, transfers and reservations go by it.
    */
   readonly id?: string;
-  /** Where the leader can be reached, such as `"10.0.0.7:50051"`. At most 32, each 1 to 300 bytes. */
+  /**
+   * Where the leader can be reached, such as `"10.0.0.7:50051"`. At most 32, each 1 to 300 bytes.
+   */
   readonly addresses?: readonly string[];
-  /** Anything observers should know. At most 4096 bytes as JSON. */
+  /** Anything that observers should know. At most 4096 bytes as JSON. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** A candidate or leader as others see it. */
 export interface CandidateInfo {
+  /** The candidate's name, for people. Several candidates may share it. */
   readonly id: string;
   /**
-   * Random, drawn when a campaign begins: all terms of one `lead` share it, and the next call of
-   * `lead`, `campaign` or `terms` has another one, as a restarted process has. It tells people and
-   * observers one campaign from another. Nobody takes it for a proof of who wrote a record: a copy
+   * Random, drawn when a campaign begins. All terms of one `lead` share it. The next call of
+   * `lead`, `campaign` or `terms` has another one, and so has a restarted process. People and
+   * observers tell campaigns apart by it. It does not prove that a process wrote a record: a copy
    * of a process that campaigns has the same one.
    */
   readonly incarnation: string;
+  /** Where the candidate can be reached, as it published them. */
   readonly addresses: readonly string[];
+  /** Facts that the candidate published. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -88,7 +93,9 @@ export function checkAddresses(value: unknown): readonly string[] {
   return Object.freeze(value.map((address) => checkName('an address', address, maxAddressBytes)));
 }
 
-/** What was given for a client. A text may be a URL with a password in it. */
+/**
+ * Describes a client for an error message. A text is not shown: it may be a URL with a password.
+ */
 export function describeClient(value: unknown): string {
   return typeof value === 'string' ? 'a string' : describeValue(value);
 }
@@ -123,7 +130,10 @@ export function checkMetadata(value: unknown): Readonly<Record<string, string>> 
   return Object.freeze({ ...(value as Record<string, string>) });
 }
 
-/** `given` over `base`. @throws InvalidOptionError when it is no object, or has something else in it */
+/**
+ * `given` over `base`.
+ * @throws InvalidOptionError when `given` is no object, or has a field that no candidate has
+ */
 export function checkCandidate(
   base: CandidateOptions | undefined,
   given: CandidateOptions,
@@ -149,7 +159,7 @@ const optionNames: Readonly<Record<keyof CandidateOptions, true>> = {
   metadata: true,
 };
 
-/** The options with defaults filled in and everything checked. */
+/** The options with defaults filled in and all values checked. */
 export function resolveCandidate(
   options: CandidateOptions,
   defaultId: string,
@@ -164,9 +174,10 @@ export function resolveCandidate(
 }
 
 /**
- * Every address of this host that others may reach it by (global unicast: not loopback, not
- * link-local, not multicast), each with `port`, in the form `10.0.0.7:50051` or `[2001:db8::7]:50051`.
+ * Every address at which other hosts may reach this one, each with `port`: `10.0.0.7:50051` or
+ * `[2001:db8::7]:50051`. Loopback, link-local and multicast addresses are left out.
  * @param port 1 to 65535
+ * @throws InvalidOptionError for any other port
  */
 export function selfAddresses(port: number): string[] {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
@@ -191,7 +202,7 @@ function hasLoneSurrogate(text: string): boolean {
   return /\p{Surrogate}/u.test(text);
 }
 
-/** A value for an error message: short, and never throwing. */
+/** A value for an error message: short, and it never throws. */
 export function describeValue(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60));

@@ -2,11 +2,11 @@ import { describeValue } from './candidate.ts';
 import { InvalidOptionError } from './errors.ts';
 
 /**
- * A name that nobody knows is misspelt, or meant for another call: it would be passed over without a
- * word.
+ * Refuses option names that are not known. Such a name is misspelt, or meant for another call, and
+ * would be ignored without a word.
  * @param what the function that takes the options, for the error
  * @param example of options, where some are needed
- * @param elsewhere the calls that take an option which this one does not, by its name
+ * @param elsewhere by option name: the calls that take it, where this one does not
  * @throws InvalidOptionError
  */
 export function checkNames(
@@ -20,7 +20,7 @@ export function checkNames(
     const such = example === undefined ? '' : ` such as ${example}`;
     throw new InvalidOptionError(`${what} takes options${such}, not ${describeValue(options)}`);
   }
-  // It has no names of its own, so it would be passed over.
+  // A signal has no names of its own, so the loop below would let it pass.
   if (options instanceof AbortSignal) {
     throw new InvalidOptionError(`${what} takes options, not a signal alone: write { signal }`);
   }

@@ -1,26 +1,27 @@
 /**
- * Time as the library sees it. Everything that waits or judges takes a `Clock`, so that the same
- * code runs on the machine's clocks, on a simulated clock in a test, and on the skewed clocks of
- * the simulation.
+ * Time as the library sees it. All code that waits or judges time takes a `Clock`. So the same code
+ * runs on the machine's clocks, on a simulated clock in a test, and on the skewed clocks of the
+ * simulation.
  */
 export interface Clock {
   /**
-   * Milliseconds (with a fraction) that never step. The origin is arbitrary but common to all
-   * processes of one machine. On Linux it stands still while the host is suspended.
+   * Milliseconds, with a fraction, that never step. The origin is arbitrary, but common to all
+   * processes of one machine. On Linux this clock stands still while the host is suspended.
    */
   monotonicMs(): number;
-  /** Milliseconds since 1970. May step; counts the time a host was suspended. */
+  /** Milliseconds since 1970. May step. Counts the time for which the host was suspended. */
   wallMs(): number;
   /**
    * Calls `callback` once, `delayMs` from now at the earliest.
-   * @param delayMs 0 to 2^31 - 1; longer delays are refused (Node would fire them after 1 ms).
-   * @param background true: this timer alone does not keep the process alive.
+   * @param delayMs 0 to 2^31 - 1. A longer delay is refused: Node would fire it after 1 ms.
+   * @param background true: this timer alone does not keep the process alive
    */
   setTimer(callback: () => void, delayMs: number, background?: boolean): Timer;
 }
 
+/** A timer that was set with `Clock.setTimer`. */
 export interface Timer {
-  /** Idempotent; after it the callback does not run. */
+  /** The callback does not run any more. A second call does nothing. */
   cancel(): void;
 }
 
@@ -30,14 +31,14 @@ export interface Instant {
   readonly wallMs: number;
 }
 
-/** The longest delay that Node's timers keep; a longer one fires after 1 ms. */
+/** The longest delay that Node's timers keep. They fire a longer one after 1 ms. */
 export const maxTimerMs: number = 2 ** 31 - 1;
 
 export function readClocks(clock: Clock): Instant {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
 }
 
-/** The machine's clocks. `hrtime` and not `performance.now()`: its origin is common to processes. */
+/** The machine's clocks. `hrtime` and not `performance.now()`: all processes share its origin. */
 export const systemClock: Clock = {
   monotonicMs() {
     const [seconds, nanoseconds] = process.hrtime();

@@ -1,7 +1,7 @@
 /**
- * Where a candidate's metadata has what vimeo/leaderelection calls connection parameters: to clients
- * of gRPC a service config, as JSON.
+ * The key in a candidate's metadata for what vimeo/leaderelection calls connection parameters. For
+ * clients of gRPC they are a service config, as JSON.
  */
 export const parametersKey = 'connectionParameters';
-/** In its place for bytes that are no text. */
+/** The key for parameters that are bytes and no text. */
 export const parametersBase64Key = 'connectionParameters;base64';

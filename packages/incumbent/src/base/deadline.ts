@@ -1,13 +1,13 @@
 import type { Instant } from './clock.ts';
 
 /**
- * Until when something holds, on both clocks, and what that is counted from: another process of the
+ * The end of something on both clocks, and the instant that it counts from. Another process of the
  * same machine needs both to go on judging it.
  */
 export interface Deadline extends Instant {
-  /** Both clocks, read before the request was sent that this deadline is counted from. */
+  /** Both clocks, read before the request was sent that this deadline counts from. */
   readonly sentAt: Instant;
-  /** How much of the time since then only the wall clock has counted. Taken off already. */
+  /** Time since `sentAt` that only the wall clock has counted, in ms. It is taken off already. */
   readonly lostMs: number;
 }
 
@@ -15,7 +15,7 @@ export interface Deadline extends Instant {
 export function deadlineAfter(sentAt: Instant, ms: number): Deadline {
   return {
     monotonicMs: sentAt.monotonicMs + ms,
-    // Both readings are rounded down, so a fraction would be believed in for up to 1 ms too long.
+    // Both readings are rounded down. With a fraction, belief could last up to 1 ms too long.
     wallMs: sentAt.wallMs + Math.floor(ms),
     sentAt,
     lostMs: 0,
@@ -23,8 +23,8 @@ export function deadlineAfter(sentAt: Instant, ms: number): Deadline {
 }
 
 /**
- * The wall clock shows whole milliseconds. Smaller differences do not count as lost: rounding would
- * add up, and frequent looks would shorten a belief.
+ * The wall clock shows whole milliseconds. Smaller differences do not count as lost. Otherwise
+ * rounding would add up, and frequent looks would shorten a belief.
  */
 const roundingMs = 5;
 
@@ -45,41 +45,41 @@ interface Loss {
  * The two-clock law: how much time is left until a deadline, by two clocks of which each may fail.
  *
  * The monotonic clock never steps, but stands still while a Linux host is suspended. The wall clock
- * counts that, but may be set. So a suspension widens the *gap* (wall minus monotonic) by its length,
- * and a clock that is set back narrows it. Where a look finds the gap wider than the narrowest since
- * the last loss, the difference is time that the monotonic clock did not count. It is *lost*: taken
- * off for good, whatever the wall clock says later.
+ * counts that time, but may be set. So a suspension widens the *gap* (wall minus monotonic) by its
+ * length, and a clock that is set back narrows it. A look compares the gap with the narrowest one
+ * since the last loss. If it is wider, the monotonic clock did not count the difference. That time
+ * is *lost*: taken off for good, whatever the wall clock says later.
  *
  * So belief of H is over H/(1−ρ) after its sending, at the latest: docs/design/time.md has the proof.
  * A widening of at most `roundingMs` is subtracted only while it lasts.
  *
- * A new deadline may count from an instant before the last looks: a reply that was under way. What
- * those looks have found lost since that instant is lost for the new deadline as well. Another judge may
- * have found the same (`lostMs`), which counts once.
+ * A new deadline may count from an instant before the last looks: its reply was under way. Time
+ * that those looks found lost since that instant is lost for the new deadline as well. Another
+ * judge may have found the same loss (`lostMs`), which counts once.
  *
  * Not covered: the host is suspended *and* the wall clock is set back between two looks.
  *
- * Three copies: this one, the worker's in watchdog.ts, and cli/guard/guard.cjs. The latter two must
- * stay self-contained. cli/test/two-clock-law.test.ts runs them side by side.
+ * Three copies: this class, the worker's in watchdog.ts, and cli/guard/guard.cjs. The other two
+ * must stay self-contained. cli/test/two-clock-law.test.ts runs all three side by side.
  */
 export class Countdown {
   #isSet = false;
   #endMs = 0;
-  /** As far ahead of `#endMs` as the narrowest gap since the last loss. */
+  /** `#endMs` plus the narrowest gap since the last loss. */
   #wallEndMs = Number.POSITIVE_INFINITY;
   #sentAt: Instant = { monotonicMs: 0, wallMs: 0 };
   #lostMs = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
   #losses: Loss[] = [];
 
-  /** A new deadline. Those set before count from the same instant or from an earlier one. */
+  /** Sets a new deadline. Those set before count from the same instant or from an earlier one. */
   set({ monotonicMs, wallMs, sentAt, lostMs }: Deadline): void {
     const sentMs = sentAt.monotonicMs;
     let gapMs = sentAt.wallMs - sentMs;
     let seenMs = 0;
     this.#losses = this.#losses.filter(({ atMs }) => atMs >= sentMs);
     for (const { beforeMs, fromMs, toMs } of this.#losses) {
-      // Looks since the sending have found it as narrow as that.
+      // A look after the sending has found the gap as narrow as that.
       if (beforeMs > sentMs) gapMs = Math.min(gapMs, fromMs);
       seenMs += Math.max(0, toMs - gapMs);
       gapMs = toMs;
@@ -95,14 +95,14 @@ export class Countdown {
     this.#sentAt = sentAt;
   }
 
-  /** There is no deadline: it is over. */
+  /** No deadline is left: the time is over. */
   clear(): void {
     this.#isSet = false;
   }
 
   /**
-   * Time left in ms; zero or less when the deadline is over. To be asked often: between two looks one
-   * clock must not fail in each way.
+   * Time left in ms. Zero or less: the deadline is over. Call it often: a suspension and a clock
+   * that is set back between the same two looks hide each other.
    */
   look({ monotonicMs: nowMs, wallMs }: Instant): number {
     const leftMs = this.#endMs - nowMs;
@@ -121,7 +121,10 @@ export class Countdown {
     return this.#isSet ? Math.min(leftMs, wallLeftMs) : Number.NEGATIVE_INFINITY;
   }
 
-  /** What is left of the deadline that was set, as of the last look; undefined when there is none. */
+  /**
+   * The deadline that was set, less what the looks until now found lost. Undefined when there is
+   * none.
+   */
   get deadline(): Deadline | undefined {
     if (!this.#isSet) return undefined;
     return {

@@ -8,6 +8,7 @@ export type Duration = number | string;
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
+ * Reads a duration.
  * @param what names the option in the error
  * @returns milliseconds, from 0 to 2^31 - 1
  * @throws InvalidOptionError for anything else, naming the value and the rule
@@ -47,7 +48,7 @@ export function parseDuration(what: string, value: unknown): number {
   return ms;
 }
 
-/** `1500` as `"1.5s"`: for messages and tables. */
+/** `1500` as `"1.5s"`, for messages and tables. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${trim(ms)}ms`;
   if (ms < 120_000) return `${trim(ms / 1000)}s`;

@@ -3,6 +3,7 @@ import type { NotElectedReason } from './not-elected.ts';
 import { causeOf, describeNotElected } from './not-elected.ts';
 import type { EndReason } from './reasons.ts';
 
+/** The kinds of errors. Each class of error has one code of its own. */
 export type ElectionErrorCode =
   | 'INVALID_OPTION'
   | 'INVALID_TIMING'
@@ -24,9 +25,12 @@ export type ElectionErrorCode =
 
 type Details = ErrorOptions & { readonly retryable?: boolean };
 
-/** Base of everything the library throws. Branch on `code` or `retryable`, not on the message. */
+/**
+ * Base of every error that the library throws. Branch on `code` or `retryable`, not on the message.
+ */
 export class ElectionError extends Error {
   override readonly name: string = 'ElectionError';
+  /** The kind of error. */
   readonly code: ElectionErrorCode;
   /** True when the same call can succeed later. */
   readonly retryable: boolean;
@@ -37,7 +41,7 @@ export class ElectionError extends Error {
     this.retryable = details.retryable ?? false;
   }
 
-  /** For logs, with tokens as decimal texts; without the stack. */
+  /** A plain object for logs: tokens as decimal texts, without the stack. */
   toJSON(): Readonly<Record<string, unknown>> {
     return errorToJson(this);
   }
@@ -51,9 +55,10 @@ export class InvalidOptionError extends ElectionError {
   }
 }
 
-/** Durations that do not fit together. `violations` has one sentence for each broken rule. */
+/** Durations do not fit together. `violations` has one sentence for each broken rule. */
 export class InvalidTimingError extends ElectionError {
   override readonly name: string = 'InvalidTimingError';
+  /** One sentence for each broken rule, with its numbers. */
   readonly violations: readonly string[];
   constructor(violations: readonly string[]) {
     super('INVALID_TIMING', `these timings cannot be kept:\n  ${violations.join('\n  ')}`);
@@ -69,7 +74,7 @@ export class MisuseError extends ElectionError {
   }
 }
 
-/** The handle was closed; create another one. */
+/** The handle was closed. Create another one. */
 export class ClosedError extends ElectionError {
   override readonly name: string = 'ClosedError';
   constructor(election: string) {
@@ -77,10 +82,12 @@ export class ClosedError extends ElectionError {
   }
 }
 
-/** What `term.signal.reason` is: why the term ended. */
+/** The reason of `term.signal`: why the term ended. */
 export class TermEndedError extends ElectionError {
   override readonly name: string = 'TermEndedError';
+  /** Why the term ended. */
   readonly reason: EndReason;
+  /** The token of the term. */
   readonly token: bigint;
   constructor(reason: EndReason, token: bigint, message: string, options: ErrorOptions = {}) {
     super('TERM_ENDED', message, options);
@@ -92,9 +99,11 @@ export class TermEndedError extends ElectionError {
 /** `assertLeading` found that less belief is left than was asked for. */
 export class NotLeadingError extends ElectionError {
   override readonly name: string = 'NotLeadingError';
+  /** The token of the term that was asked. */
   readonly token: bigint;
+  /** The belief that was asked for, in ms. */
   readonly neededMs: number;
-  /** Zero or less: the belief is over. */
+  /** Belief that is left, in ms. Zero or less: the belief is over. */
   readonly remainingMs: number;
   constructor(election: string, token: bigint, neededMs: number, remainingMs: number) {
     super(
@@ -132,7 +141,7 @@ export class NotElectedError extends ElectionError {
   }
 }
 
-/** Somebody ended the election for everybody. */
+/** The election was ended for everybody. */
 export class ElectionEndedError extends ElectionError {
   override readonly name: string = 'ElectionEndedError';
   constructor(election: string) {
@@ -143,7 +152,7 @@ export class ElectionEndedError extends ElectionError {
   }
 }
 
-/** An operator's request that cannot be granted; the message says what to do instead. */
+/** An operator's request cannot be granted. The message says what to do instead. */
 export class RefusedError extends ElectionError {
   override readonly name: string = 'RefusedError';
   constructor(message: string) {
@@ -169,7 +178,7 @@ export class StoreUnavailableError extends ElectionError {
   }
 }
 
-/** The store cannot give what an election needs, such as a network file system. */
+/** The store cannot give what an election needs. A network file system is such a store. */
 export class StoreUnsuitableError extends ElectionError {
   override readonly name: string = 'StoreUnsuitableError';
   constructor(message: string, options: ErrorOptions = {}) {
@@ -177,7 +186,7 @@ export class StoreUnsuitableError extends ElectionError {
   }
 }
 
-/** What stands in the store is not a record of ours. It is never overwritten. */
+/** The store holds data that is not a record of ours. It is never overwritten. */
 export class RecordDamagedError extends ElectionError {
   override readonly name: string = 'RecordDamagedError';
   /** The file, key or object that could not be read. */
@@ -193,9 +202,10 @@ export class RecordDamagedError extends ElectionError {
   }
 }
 
-/** The record was written by a newer version. It is refused, not guessed. */
+/** A newer version wrote the record. This version refuses it and does not guess. */
 export class RecordTooNewError extends ElectionError {
   override readonly name: string = 'RecordTooNewError';
+  /** The format of the record. */
   readonly format: number;
   constructor(location: string, format: number, supported: number) {
     super(
@@ -218,7 +228,9 @@ export class TakeoverFailedError extends ElectionError {
   }
 }
 
-/** A place in the queue could not be given back: until it is gone, nobody behind it can lead. */
+/**
+ * A place in the queue could not be given back. Until it is gone, no candidate behind it can lead.
+ */
 export class LeftBehindError extends ElectionError {
   override readonly name: string = 'LeftBehindError';
   /** The node or key that is left behind. */
@@ -234,10 +246,10 @@ export class LeftBehindError extends ElectionError {
   }
 }
 
-/** A request that was to go to the leader found none, or none that took it, within its bounds. */
+/** A request for the leader found no leader, or none that took it, within its bounds. */
 export class NoLeaderError extends ElectionError {
   override readonly name: string = 'NoLeaderError';
-  /** @param cause what the last attempt failed with */
+  /** @param cause the error of the last attempt */
   constructor(election: string, why: string, cause?: unknown) {
     super('NO_LEADER', `no leader of election "${election}" took the request: ${why}`, {
       cause,

@@ -1,6 +1,6 @@
 /**
- * What tells one process from another. Nothing here is drawn when the module is loaded, or kept: a
- * copy of the process would have it too (docs/design/identity-and-names.md).
+ * Names and ids that tell one process from another. Nothing is drawn when the module is loaded, and
+ * nothing is kept. A copy of the process would have it too (docs/design/identity-and-names.md).
  */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
@@ -9,9 +9,9 @@ import { isMainThread, threadId } from 'node:worker_threads';
 import { MisuseError } from './errors.ts';
 
 /**
- * Unique for ever: nonces. A copy of a process (CRIU, a clone of a machine) has the state of the
- * random generator too, and would draw the same bytes next. So the clock is mixed in: two copies
- * do not read it in the same nanosecond.
+ * An id that is unique for ever, for nonces. A copy of a process (CRIU, a clone of a machine) has
+ * the state of the random generator too. It would draw the same bytes next. So the clock is mixed
+ * in: two copies do not read it in the same nanosecond.
  */
 export function uniqueId(): string {
   const bytes = randomBytes(12);
@@ -19,15 +19,17 @@ export function uniqueId(): string {
   return bytes.toString('base64url');
 }
 
-/** Threads share the process id, and are candidates of their own. */
+/** Threads share the process id, but each is a candidate of its own. */
 export function defaultId(): string {
   const ofProcess = `${hostname()}-${process.pid}`;
   return isMainThread ? ofProcess : `${ofProcess}-${threadId}`;
 }
 
-/** @throws MisuseError while a startup snapshot is built: each process that starts from it is a copy */
+/**
+ * @throws MisuseError while a startup snapshot is built: each process that starts from it is a copy
+ */
 export function refuseSnapshot(): void {
-  // Other runtimes have no such thing, and Node 20 says 1 and not true.
+  // Other runtimes have no `startupSnapshot`, and Node 20 answers 1 instead of true.
   if (!startupSnapshot?.isBuildingSnapshot?.()) return;
   throw new MisuseError(
     'createElection was called while a startup snapshot is built: every process that starts from ' +

@@ -1,11 +1,12 @@
-/** An async iterator that can be ended while a `next` of it waits. */
+/** An async iterator that `return` ends, even while a `next` waits. */
 export interface StoppableIterator<T> extends AsyncIterableIterator<T> {
+  /** Ends the iteration, and resolves when it has ended. */
   return(): Promise<IteratorResult<T>>;
 }
 
 /**
  * A generator alone would queue `return` behind the `next` that waits, and so never end.
- * @param generate is told by its signal; it then has to come to an end, without throwing
+ * @param generate must come to an end, without throwing, when its signal aborts
  */
 export function stoppable<T>(
   generate: (stop: AbortSignal) => AsyncGenerator<T, void, void>,

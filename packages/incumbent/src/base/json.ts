@@ -1,8 +1,10 @@
-/** JSON has no bigint, and `JSON.stringify` throws at one: what we hand out with a token can be logged. */
+/**
+ * JSON has no bigint, and `JSON.stringify` throws at one. So objects with a token get a `toJSON`.
+ */
 
-/** Gives `value` a `toJSON` that nothing lists: its tokens become decimal texts. */
+/** Gives `value` a `toJSON` that is not enumerable: tokens become decimal texts. */
 export function withJson<T extends object>(value: T): T {
-  // A store of the user's own may have frozen it, or handed it out before.
+  // A user's own store may have frozen it, or returned it before.
   if (!Object.isExtensible(value) || 'toJSON' in value) return value;
   return Object.defineProperty(value, 'toJSON', {
     value(this: object) {
@@ -11,12 +13,12 @@ export function withJson<T extends object>(value: T): T {
   });
 }
 
-/** A copy of what is enumerable, with bigints as decimal texts and errors as objects. */
+/** A copy of the enumerable fields, with bigints as decimal texts and errors as objects. */
 export function toJson(value: object): Readonly<Record<string, unknown>> {
   return copy(value, new Set([value]));
 }
 
-/** Without its stack, which is for a log of its own. */
+/** An error as an object, without its stack: that is for a log of its own. */
 export function errorToJson(error: Error): Readonly<Record<string, unknown>> {
   return copyError(error, new Set([error]));
 }
@@ -33,7 +35,7 @@ function copyError(error: Error, seen: Set<object>): Record<string, unknown> {
   return cause === undefined ? shown : { ...shown, cause: plain(cause, seen) };
 }
 
-/** Sockets and the like that errors of drivers carry are left out, and so is what leads in a circle. */
+/** Leaves out circles, and the sockets and the like that drivers put into their errors. */
 function plain(value: unknown, seen: Set<object>): unknown {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value !== 'object' || value === null) return value;

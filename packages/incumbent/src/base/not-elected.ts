@@ -2,13 +2,15 @@
 
 import { textOf } from './thrown.ts';
 
+/** Why a candidate is not elected. Branch on `kind`. `describeNotElected` says it in words. */
 export type NotElectedReason =
   /**
-   * This candidate leads, or has led and may still believe so. No token: its make tells none. `over`:
-   * its term began after we had asked, and has ended already, so the job is done.
+   * This candidate leads, or has led and may still believe that it does. `token` is missing where
+   * its program tells none. `over`: its term began after we had asked and has ended already, so the
+   * job is done.
    */
   | { readonly kind: 'led'; readonly id: string; readonly token?: bigint; readonly over?: true }
-  /** Until then only `for` may take the seat; without it nobody. */
+  /** Until then only `for` may take the seat. Without `for`, no candidate may. */
   | { readonly kind: 'reserved'; readonly for?: string; readonly untilUnixMs: number }
   /** The work of `by` is done, and is not to be done again before then. */
   | { readonly kind: 'held'; readonly by: string; readonly untilUnixMs: number }
@@ -16,12 +18,15 @@ export type NotElectedReason =
   | { readonly kind: 'drained'; readonly untilUnixMs: number }
   /** This candidate has just given a term up, and lets others go first. */
   | { readonly kind: 'aside'; readonly untilUnixMs: number }
-  /** What the health check failed with; undefined when it only said no. */
+  /** The health check failed. `error` is what it threw, undefined when it only said no. */
   | { readonly kind: 'unhealthy'; readonly error: unknown }
   /**
-   * Nobody leads, but a leader of before may still believe. `restart`: the store was restarted at
-   * `sinceUnixMs` and may have forgotten one; a new store looks the same. `loss`: a record that was
-   * there is not. `win`: this candidate has won the seat since then, and waits for its predecessor.
+   * No candidate leads, but an earlier leader may still believe that it does.
+   *
+   * - `restart`: the store was restarted at `sinceUnixMs`, and may have forgotten a leader. A new
+   *   store looks the same.
+   * - `loss`: a record that was there is gone.
+   * - `win`: this candidate has won the seat since then, and waits for its predecessor.
    */
   | {
       readonly kind: 'settling';
@@ -29,12 +34,17 @@ export type NotElectedReason =
       readonly sinceUnixMs: number;
       readonly untilUnixMs: number;
     }
-  /** The store does not answer, or not so that a candidate could go by it. */
+  /** The store does not answer, or not in a way that a candidate could rely on. */
   | { readonly kind: 'unreachable'; readonly cause: unknown }
-  /** The seat was won, and lost again before the term began: a hook failed, an operator asked. */
+  /**
+   * The seat was won, and lost again before the term began. A hook failed, or an operator asked.
+   */
   | { readonly kind: 'lost'; readonly cause: unknown };
 
-/** @returns a sentence without a full stop, with times as the clock of this machine shows them */
+/**
+ * The reason in words, for logs and operators.
+ * @returns a sentence without a full stop, with times as this machine's clock shows them
+ */
 export function describeNotElected(why: NotElectedReason, nowUnixMs: number = Date.now()): string {
   switch (why.kind) {
     case 'led':
@@ -78,16 +88,18 @@ export function describeNotElected(why: NotElectedReason, nowUnixMs: number = Da
   }
 }
 
-/** What went wrong, where something did. */
+/** The error behind the reason, if there is one. */
 export function causeOf(why: NotElectedReason): unknown {
   if (why.kind === 'unhealthy') return why.error;
   return why.kind === 'unreachable' || why.kind === 'lost' ? why.cause : undefined;
 }
 
-/** Clocks are read anew at every look: less than this is no other time. */
+/**
+ * The clocks are read anew at every look. Times that differ by less than this count as the same.
+ */
 const sameTimeMs = 1_000;
 
-/** True when nobody need be told again. */
+/** True when the reason has been told already. */
 export function sameReason(a: NotElectedReason | undefined, b: NotElectedReason): boolean {
   if (a?.kind !== b.kind) return false;
   if (a.kind === 'led' && b.kind === 'led') return a.id === b.id && a.token === b.token;
@@ -96,7 +108,7 @@ export function sameReason(a: NotElectedReason | undefined, b: NotElectedReason)
   if ('untilUnixMs' in a && 'untilUnixMs' in b) {
     return Math.abs(a.untilUnixMs - b.untilUnixMs) < sameTimeMs;
   }
-  // What fails again and again is told as trouble.
+  // An error that repeats is reported as trouble.
   return true;
 }
 
@@ -111,7 +123,7 @@ function seconds(ms: number): string {
   return `${s < 10 ? Math.round(s * 10) / 10 : Math.round(s)} s`;
 }
 
-/** `14:20:05`, and the date where it is another day. */
+/** `14:20:05`, with the date when it is another day. */
 function clockTime(unixMs: number, nowUnixMs: number): string {
   const date = new Date(unixMs);
   // A record can hold any number.

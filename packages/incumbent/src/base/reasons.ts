@@ -1,4 +1,4 @@
-/** Why a term ended. */
+/** Why a term ended, as a list of all reasons. */
 export const endReasons = [
   /** The leader gave this term up (`term.resign()`), and stays a candidate. */
   'resigned',
@@ -10,7 +10,7 @@ export const endReasons = [
   'work-failed',
   /** No confirmation arrived in time. */
   'renewal-failed',
-  /** Somebody else holds the seat. */
+  /** Another candidate holds the seat. */
   'superseded',
   /** The session with the store ended. */
   'session-expired',
@@ -32,6 +32,7 @@ export const endReasons = [
   'takeover-failed',
 ] as const;
 
+/** Why a term ended. `describeEnd` says it in words. */
 export type EndReason = (typeof endReasons)[number];
 
 const sentences: Record<EndReason, string> = {
@@ -52,16 +53,17 @@ const sentences: Record<EndReason, string> = {
   'takeover-failed': 'the previous leader could not be fenced',
 };
 
+/** The reason in words, for logs and operators: a clause such as "its work failed". */
 export function describeEnd(reason: EndReason): string {
   return sentences[reason];
 }
 
-/** Ends that were chosen, here or by an operator: the term is renewed until its work has settled. */
+/** Ends that this process or an operator chose. The term is renewed until its work has settled. */
 export function isVoluntary(reason: EndReason): boolean {
   return !(takesSeatAway(reason) || reason === 'renewal-failed' || reason === 'stalled');
 }
 
-/** Ends after which nobody may believe any more, at once: the seat is not ours. */
+/** Ends after which belief must be over at once: the seat is not ours any more. */
 export function takesSeatAway(reason: EndReason): boolean {
   return reason === 'superseded' || reason === 'record-gone' || reason === 'session-expired';
 }

@@ -1,6 +1,6 @@
-/** What users and clients throw may be anything: telling of it must not throw in its turn. */
+/** Users and clients may throw anything. Reporting it must not throw in its turn. */
 
-/** In words for people. */
+/** The thrown value as text for people. */
 export function textOf(thrown: unknown): string {
   try {
     return `${thrown instanceof Error ? thrown.message : String(thrown)}`;
@@ -13,7 +13,7 @@ export function asError(thrown: unknown): Error {
   try {
     if (thrown instanceof Error) return thrown;
   } catch {
-    // A proxy may refuse even that.
+    // A proxy may throw even here.
   }
   return new Error(textOf(thrown));
 }

@@ -3,9 +3,17 @@ import type { Duration } from './duration.ts';
 import { formatDuration, parseDuration } from './duration.ts';
 import { InvalidOptionError, InvalidTimingError } from './errors.ts';
 
-/** How long things take. Only `lease` is needed; the rest follows from it. */
+/**
+ * How long things take. To set `lease` is enough: most of the defaults follow from it. The defaults
+ * of H, G, R and X below are those of stores without sessions. On ZooKeeper and etcd they follow
+ * from the session: H is at most 0.4 D, R and X are H / 4, G is H / 8.
+ */
 export interface TimingOptions {
-  /** D: how long the record protects a leader that does not confirm. 1 s to 1 h, default 15 s. */
+  /**
+   * D: how long the record protects a leader that does not confirm. 1 s to 1 h, default 15 s. On S3
+   * and Cloud Storage the default is 45 s. Cloud Storage takes at least 5 s, or less where
+   * `maxWritesPerSecond` is raised. On ZooKeeper and etcd D is the timeout of the client's session.
+   */
   readonly lease?: Duration;
   /** H: how long a leader believes after the last confirmation was *sent*. Default 0.8 D. */
   readonly belief?: Duration;
@@ -15,20 +23,20 @@ export interface TimingOptions {
   readonly renewEvery?: Duration;
   /** X: how long one store operation may take. Default D / 6, at most 10 s. */
   readonly operationTimeout?: Duration;
-  /** Pause after a failed confirmation. Default R / 4. */
+  /** Pause after a failed confirmation (b). Default R / 4. */
   readonly retryBackoff?: Duration;
   /**
-   * How often a follower reads the store when no change is announced. Default R, at most
-   * 5 s; on object stores half a lease, at most 30 s.
+   * How often a follower reads the store when no change is announced. Default R, at most 5 s. On S3
+   * and Cloud Storage half a lease, at most 30 s.
    */
   readonly pollEvery?: Duration;
   /** How long a leader goes on renewing for work that was asked to stop. Default 30 s. */
   readonly stopTimeout?: Duration;
-  /** ρ: how far a clock's *rate* may be off, as a fraction. Default 0.05; 0 to 0.2. */
+  /** ρ: how far a clock's *rate* may be off, as a fraction from 0 to 0.2. Default 0.05. */
   readonly clockDrift?: number;
 }
 
-/** All in milliseconds; see `TimingOptions`. */
+/** `TimingOptions` with all defaults filled in. All in milliseconds, but for `clockDrift`. */
 export interface Timing {
   readonly leaseMs: number;
   readonly beliefMs: number;
@@ -41,23 +49,26 @@ export interface Timing {
   readonly clockDrift: number;
 }
 
-/** What a backend may say about durations on its store. */
+/** Limits that a backend sets on durations, because of its store. */
 export interface TimingLimits {
+  /** D where the user names none. Default 15 s. */
   readonly defaultLeaseMs?: number;
+  /** The shortest D that the store allows. Default 1 s. */
   readonly minLeaseMs?: number;
-  /** The shortest R that the store bears: object stores take few writes of one object. */
+  /** The shortest R that the store bears. Object stores take few writes of one object. */
   readonly minRenewEveryMs?: number;
   /**
-   * How often followers look within one lease, unless `pollEvery` says; but every 30 s. Where reading
-   * costs money.
+   * How often followers look within one lease, unless `pollEvery` is given, but at least every
+   * 30 s. For stores where reading costs money.
    */
   readonly pollsPerLease?: number;
   /**
-   * D is given by the store: the timeout of the session on which all elections of a client live. A
-   * crash then costs D and H, so H is well below D: 0.4 D, with R and X 0.25 H and G 0.125 H.
+   * D, where the store gives it: the timeout of the session on which all elections of a client
+   * live. A crash then costs D and H. So H is well below D: 0.4 D, with R and X 0.25 H and G
+   * 0.125 H.
    */
   readonly sessionTimeoutMs?: number;
-  /** The longest H that can be believed in, and why. */
+  /** The longest H that is safe on this store, and why. */
   readonly maxBelief?: { readonly ms: number; readonly because: string };
 }
 
@@ -65,9 +76,11 @@ const defaultLeaseMs = 15_000;
 const smallestLeaseMs = 1_000;
 /** The longest lease that a handle may have. */
 export const longestLeaseMs: number = 3_600_000;
-/** Whatever is repeated is repeated after a pause. */
+/** Every loop pauses at least this long between two rounds. */
 const shortestPauseMs = 10;
-/** A seat that was given back is not seen before the next look. */
+/**
+ * A seat that was given back is not seen before the next look, so the default is never longer.
+ */
 const longestPollMs = 30_000;
 /** Room for rounding in fractions of D, far below any clock's resolution. */
 const roundingMs = 1e-6;
@@ -101,8 +114,8 @@ export function resolveTiming(options: TimingOptions = {}, limits: TimingLimits 
 }
 
 /**
- * A number that is far too small was meant in seconds. Said alone: whatever follows from it is wrong
- * as well.
+ * A number that is far too small was meant in seconds. It is reported alone, because all that
+ * follows from it is wrong as well.
  */
 function requireUnits(options: TimingOptions, minLeaseMs: number): void {
   const meant = (['lease', 'renewEvery', 'operationTimeout', 'pollEvery'] as const).flatMap(
@@ -120,7 +133,9 @@ function requireUnits(options: TimingOptions, minLeaseMs: number): void {
 
 let last: Timing | undefined;
 
-/** One object for all elections of a process that have the same timing: they may be thousands. */
+/**
+ * One object for all elections of a process with the same timing. There may be thousands of them.
+ */
 function shared(timing: Timing): Timing {
   const fields = Object.keys(timing) as (keyof Timing)[];
   if (last === undefined || fields.some((field) => last?.[field] !== timing[field])) {
@@ -130,8 +145,8 @@ function shared(timing: Timing): Timing {
 }
 
 /**
- * `resolveTiming` without its check of the inequalities, for whoever wants to show the numbers of a
- * set that cannot be kept. Nothing may be run on it.
+ * `resolveTiming` without the check of the inequalities. For showing the numbers of timings that
+ * break a rule. Nothing may run on the result.
  * @throws InvalidOptionError for a value that is no duration
  */
 export function deriveTiming(options: TimingOptions = {}, limits: TimingLimits = {}): Timing {
@@ -211,7 +226,7 @@ export function timingViolations(timing: Timing, minLeaseMs: number = smallestLe
     require(value >=
       shortestPauseMs, `${name}: ${show(value)} is shorter than ${show(shortestPauseMs)}: it would keep the store and this process busy`);
   }
-  // The rest follows from it.
+  // The other rules follow from the lease, so they would only repeat its fault.
   if (violations.some((sentence) => sentence.startsWith('lease:'))) return violations;
   const neededLease = (h * (1 + rho)) / (1 - rho);
   require(neededLease <=

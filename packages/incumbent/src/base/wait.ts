@@ -4,7 +4,7 @@ import { maxTimerMs, systemClock } from './clock.ts';
 import { OperationTimeoutError } from './errors.ts';
 
 /**
- * Resolves `ms` from now, rejects with `signal.reason` as soon as `signal` aborts.
+ * Resolves `ms` from now. Rejects with `signal.reason` as soon as `signal` aborts.
  * @param background true: this wait alone does not keep the process alive
  */
 export function sleep(
@@ -39,9 +39,11 @@ export function sleep(
 }
 
 /**
- * Runs one store operation with a bound that holds even if the operation ignores its signal.
- * @throws OperationTimeoutError after `timeoutMs`, `signal.reason` when aborted, else what the
- * operation throws. In the first two cases the operation's outcome is unknown.
+ * Runs one store operation with a bound that holds even if the operation ignores its signal. In the
+ * first two cases below, the outcome of the operation is unknown.
+ * @throws OperationTimeoutError after `timeoutMs`
+ * @throws `signal.reason` when aborted
+ * @throws the operation's own error otherwise
  */
 export function bounded<T>(
   clock: Clock,
@@ -87,9 +89,9 @@ export function bounded<T>(
 }
 
 /**
- * A process that stood still finds its timers due before it has read what waits in its sockets. So the
- * answers that have arrived are read first: else a busy process gives up what was answered in time, asks
- * again, and is busier still.
+ * After a process stood still, its timers are due before it has read its sockets. So the answers
+ * that have arrived are read first. Otherwise a busy process gives up operations that were answered
+ * in time, asks again, and is busier still.
  */
 function setGiveUpTimer(clock: Clock, ms: number, giveUp: () => void): Timer {
   if (clock !== systemClock) return clock.setTimer(giveUp, ms);
@@ -105,7 +107,7 @@ function setGiveUpTimer(clock: Clock, ms: number, giveUp: () => void): Timer {
   };
 }
 
-/** A flag that one loop waits for and anybody may raise. A raise while nobody waits is kept. */
+/** A flag that one loop waits for and any code may raise. A raise is kept until the loop waits. */
 export class Wakeup {
   #raised = false;
   #waiter: (() => void) | undefined;
@@ -115,13 +117,13 @@ export class Wakeup {
     this.#waiter?.();
   }
 
-  /** Forgets a raise that nobody has waited for yet. */
+  /** Forgets a raise that the loop has not waited for yet. */
   clear(): void {
     this.#raised = false;
   }
 
   /**
-   * Resolves when raised (and lowers the flag) or after `ms`, whichever is first.
+   * Resolves when raised (and lowers the flag) or after `ms`, whichever comes first.
    * @returns true when it was raised
    * @throws `signal.reason` when aborted
    */
@@ -154,8 +156,8 @@ export class Wakeup {
 }
 
 /**
- * A promise that somebody else resolves; resolving twice does nothing. The promise is made when it is
- * first asked for: most are never waited for.
+ * A promise that other code resolves. Resolving it twice does nothing. The promise is made when it
+ * is first asked for: most are never waited for.
  */
 export class Deferred<T> {
   #promise: Promise<T> | undefined;
@@ -194,15 +196,15 @@ export function onAbort(signal: AbortSignal | undefined, listener: () => void): 
 }
 
 /**
- * A signal that aborts with the first of two, and a function that ends the connection. Not
- * `AbortSignal.any`: on Node 20 that keeps what it made for as long as the sources live.
+ * A signal that aborts with the first of two, and a function that ends the connection.
+ * `AbortSignal.any` would not do: on Node 20 it keeps its signal for as long as the sources live.
  */
 export function anyOf(
   first: AbortSignal | undefined,
   second: AbortSignal,
 ): readonly [AbortSignal, () => void] {
   if (first === undefined) return [second, () => {}];
-  // A process may share one signal among all its elections; Node would warn at the eleventh.
+  // A process may share one signal among all its elections. Node would warn at the eleventh.
   setMaxListeners(0, first);
   const either = new AbortController();
   const removers = [first, second].map((signal) =>

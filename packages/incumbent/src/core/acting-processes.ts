@@ -22,15 +22,15 @@ export function checkActors(processes: readonly ActorProcess[] | null): void {
 }
 
 /**
- * The processes that act for a term, this one included, as the record names them.
- * @returns null when the list is not known to be complete, and so proves nothing
+ * Describes the processes that act for a term, this one included, as the record names them.
+ * @returns null when the list may be incomplete, and so proves no death
  */
 export async function describeActors(
   processes: readonly ActorProcess[] | null,
   contest: Pick<Contest<unknown>, 'describe'>,
 ): Promise<SeatState['actors']> {
   if (processes === null) return null;
-  // Whoever holds the belief acts for the term, whatever else does.
+  // The process that holds the belief acts for the term, whatever other processes do.
   const all = processes.some(({ pid, group }) => pid === process.pid && group === undefined)
     ? processes
     : [{ pid: process.pid }, ...processes];

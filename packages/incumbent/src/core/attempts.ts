@@ -1,7 +1,7 @@
 import type { Instant } from '../base/clock.ts';
 import type { SeatState } from './contest.ts';
 
-/** What is remembered of a write whose outcome may turn out later. */
+/** A write whose outcome may turn out later. */
 export interface Attempt {
   /** Both clocks, read before the write was sent. */
   readonly sentAt: Instant;
@@ -13,22 +13,22 @@ export interface Attempt {
  * incarnation would not do: a copy of this process has the same ones
  * (docs/design/identity-and-names.md).
  *
- * Bounded: a write of ours that is forgotten counts as somebody else's, and is waited out. The one that
- * stands in the record, as far as is known, is not forgotten, however many are sent after it: in an outage
- * nobody can look.
+ * Bounded. A write of ours that is forgotten counts as another candidate's, and is waited out. The
+ * write that stands in the record, as far as we know, is never forgotten. Any number may be sent
+ * after it: during an outage no look at the record is possible.
  */
 export class OwnWrites {
   static readonly limit = 64;
   /**
-   * When each was sent; undefined once its outcome is known. Made with the first write: most candidates
-   * only wait.
+   * The time at which each nonce was sent. Undefined once the outcome of its write is known. The
+   * map is made with the first write: most candidates only wait.
    */
   #nonces: Map<string, Instant | undefined> | undefined;
   #recorded: string | undefined;
 
   add(nonce: string, sentAt?: Instant): void {
     this.#nonces ??= new Map();
-    // The newest is the last one.
+    // Keeps the newest nonce last.
     this.#nonces.delete(nonce);
     this.#nonces.set(nonce, sentAt);
     if (this.#nonces.size <= OwnWrites.limit) return;
@@ -39,13 +39,13 @@ export class OwnWrites {
     }
   }
 
-  /** A write of ours is known to have landed: what was sent before it lands no more. */
+  /** A write of ours is known to have landed. Writes that were sent before it can land no more. */
   settle(nonce: string): void {
     this.#recorded = nonce;
     for (const each of this.#nonces?.keys() ?? []) this.#nonces?.set(each, undefined);
   }
 
-  /** What operators write keeps the nonce, and so stays ours. */
+  /** Operators keep the nonce of the record that they change, so such a record counts as ours. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
     if (record === undefined || this.#nonces?.has(record.nonce) !== true) return false;
     this.#recorded = record.nonce;
@@ -53,9 +53,10 @@ export class OwnWrites {
   }
 
   /**
-   * Whether the record is a late write of ours: sent less than `withinMs` ago, and nobody has told us what
-   * became of it. A known write may have been followed by another leader's: it can only come back with a
-   * store that was set back. The same goes for one that could have been followed since it was sent.
+   * Whether the record is a late write of ours: sent less than `withinMs` ago, with an outcome that
+   * we never learnt. Another leader may have followed a write whose outcome we know. Such a write
+   * can only come back with a store that was set back. The same goes for a write of ours that is
+   * older than `withinMs`.
    */
   wroteLate({ nonce }: { readonly nonce: string }, now: Instant, withinMs: number): boolean {
     const sentAt = this.#nonces?.get(nonce);
@@ -67,8 +68,8 @@ export class OwnWrites {
 }
 
 /**
- * Writes of one holder that may have landed: found again by their nonce. Bounded: a forgotten
- * attempt that lands all the same is still known as ours by `OwnWrites`, and then extends nothing.
+ * Writes of one holder that may have landed. They are found again by their nonces. Bounded: when a
+ * forgotten attempt lands, `OwnWrites` still knows it as ours, but it extends nothing.
  */
 export class Attempts {
   static readonly limit = 16;
@@ -84,7 +85,7 @@ export class Attempts {
     this.#attempts = [...this.#attempts, { ...attempt, nonce }].slice(-Attempts.limit);
   }
 
-  /** Whether this handle has written the record. */
+  /** True when this handle has written the record. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
     return this.#own.wrote(record);
   }
@@ -94,8 +95,8 @@ export class Attempts {
   }
 
   /**
-   * The record was seen in a later state: attempts on the earlier one can no longer land, except
-   * that the one found stays findable under an operator's later write, which keeps the nonce.
+   * The record was seen in a later state, so attempts on the earlier one can no longer land. The
+   * attempt that was found stays: an operator's later write keeps its nonce.
    */
   settle(nonce: string): void {
     this.#attempts = this.#attempts.filter((attempt) => attempt.nonce === nonce);

@@ -1,11 +1,12 @@
 import type { Scope } from './contest.ts';
 
-/** How often the pause doubles: then it is sixty-four times as long. */
+/** How often the pause doubles. After that it is sixty-four times as long. */
 const mostDoublings = 6;
 
 /**
- * How long a candidate pauses after so many failures in a row, in ms: twice as long after each, up to
- * `pollEvery`. A random part of it is left out, so that those who failed together do not come back together.
+ * How long a candidate pauses after so many failures in a row, in ms. The pause doubles with each
+ * failure, up to `pollEvery`. A random part is left out, so that candidates that failed together do
+ * not come back together.
  */
 export function backoffMs(scope: Pick<Scope, 'timing' | 'random'>, failures: number): number {
   const { timing, random } = scope;

@@ -4,18 +4,26 @@ import type { UncleanLeader } from '../record/record.ts';
 import type { HealthOptions } from './health.ts';
 import type { CandidateStatus } from './status.ts';
 
-/** What a fence hook is told. */
+/** The second argument of a fence hook. */
 export interface TakeoverContext {
   readonly election: string;
-  /** Token of the term that is about to begin: newer than anything `predecessor` ever had. */
+  /**
+   * The token of the term that is about to begin. It is newer than any that `predecessor` ever had.
+   */
   readonly token: bigint;
-  /** Aborted when the belief of the new term is about to end: stop, the takeover has failed. */
+  /**
+   * Aborted when the belief of the new term is about to end. Then stop: the takeover has failed.
+   */
   readonly signal: AbortSignal;
-  /** Belief that is left for this hook, in ms; renewals prolong it meanwhile. */
+  /** Belief that is left for this hook, in ms. Renewals prolong it meanwhile. */
   remaining(): number;
 }
 
-/** Makes sure that `predecessor`, whose end nobody confirmed, can do no more harm. */
+/**
+ * Makes sure that `predecessor`, whose end was never confirmed, can do no more harm. The takeover
+ * fails when the hook throws, or takes longer than `hookTimeout`. Then the seat is given up, and
+ * the next winner runs the hooks again. A hook may therefore run several times for one predecessor.
+ */
 export type FenceHook = (
   predecessor: UncleanLeader,
   context: TakeoverContext,

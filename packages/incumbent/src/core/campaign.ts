@@ -23,7 +23,10 @@ import { HeldTerm } from './held-term.ts';
 import { StatusTeller } from './status.ts';
 import type { Watchdog } from './watchdog.ts';
 
-/** Until when this candidate lets others go first. Outlives a campaign: it belongs to the handle. */
+/**
+ * The time until which this candidate lets others go first. It belongs to the handle, and so
+ * outlives a campaign.
+ */
 export interface StandAside {
   untilMs: number;
 }
@@ -77,21 +80,22 @@ export class Campaign<Guard> implements Candidacy {
     }
   }
 
-  /** Ends the health checks; terms end by themselves. */
+  /** Ends the health checks. Terms end by themselves. */
   close(): void {
     this.#stopHealth?.abort();
   }
 
   /**
-   * The handle is being closed, and the signal of its campaign has aborted. Resolves when a seat that is
-   * held was given back or left to run out. Without a seat it stays pending: then the campaign itself ends
-   * soon. It gives back what it still wins before that, and no work or fence hook begins on it.
+   * Called when the handle closes, after the signal of its campaign has aborted. Resolves when a
+   * seat that is held was given back or left to run out. Without a seat it stays pending, because
+   * the campaign itself ends soon. A seat that it still wins before that is given back, and no work
+   * or fence hook begins on it.
    */
   leave(): Promise<void> {
     return this.#term?.left ?? new Promise(() => {});
   }
 
-  /** Why this candidate has not been elected, as it knew last. */
+  /** The last known reason why this candidate is not elected. */
   get whyNot(): NotElectedReason {
     return (
       this.#why ?? {
@@ -103,9 +107,9 @@ export class Campaign<Guard> implements Candidacy {
 
   /**
    * Waits until this candidate leads.
-   * @returns undefined when it waits no longer, by `waitMode`: `whyNot` says why
-   * @throws `signal.reason` when aborted (a seat that was won meanwhile is given back first),
-   * ElectionEndedError, and what else waiting cannot cure
+   * @returns undefined when `waitMode` does not let it wait longer; `whyNot` says why
+   * @throws `signal.reason` when aborted, after a seat that was won meanwhile is given back
+   * @throws ElectionEndedError, and other errors that waiting cannot cure
    */
   next(waitMode: 'wait', signal: AbortSignal): Promise<HeldTerm<Guard>>;
   next(waitMode: WaitMode, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined>;
@@ -125,7 +129,7 @@ export class Campaign<Guard> implements Candidacy {
       if (term === undefined) status.isOut();
       return term;
     } catch (error) {
-      // Who was told to stop has nothing to be told.
+      // A candidate that was told to stop needs no error.
       status.isOut(signal.aborted ? undefined : error);
       throw error;
     }
@@ -134,7 +138,7 @@ export class Campaign<Guard> implements Candidacy {
   async #next(waitMode: WaitMode, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     for (;;) {
       signal.throwIfAborted();
-      // Whoever waits again is told why again.
+      // A candidate that waits again is told the reason again.
       this.#why = undefined;
       if (this.#health !== undefined && !(await this.#isHealthy(this.#health, signal))) {
         if (waitMode !== 'wait') return undefined;
@@ -158,9 +162,9 @@ export class Campaign<Guard> implements Candidacy {
     }
   }
 
-  /** What the first check says, or what the last one has said. */
+  /** The result of the first check, or of the last one if there was one before. */
   async #isHealthy(health: HealthGate, signal: AbortSignal): Promise<boolean> {
-    // Not told before the check has said so, but known to whoever gives up meanwhile.
+    // Listeners hear of it only after the check. A campaign that gives up meanwhile reports it.
     this.#why = { kind: 'unhealthy', error: health.error };
     const isHealthy = await health.first(signal);
     this.#why = undefined;
@@ -168,7 +172,7 @@ export class Campaign<Guard> implements Candidacy {
     return isHealthy;
   }
 
-  /** @returns undefined as well when the health has failed meanwhile */
+  /** @returns undefined also when the health check has failed meanwhile */
   async #standWhileHealthy(
     health: HealthGate,
     waitMode: WaitMode,
@@ -184,7 +188,7 @@ export class Campaign<Guard> implements Candidacy {
     try {
       return await this.#contest.campaign(this, waitMode, stop);
     } catch (error) {
-      // Withdrawn while the contest still left the queue: that is what the caller is told.
+      // The caller is told of a withdrawal that came while the contest left the queue.
       signal.throwIfAborted();
       if (!sick.signal.aborted) throw error;
       this.onWaiting({ kind: 'unhealthy', error: health.error });
@@ -195,14 +199,14 @@ export class Campaign<Guard> implements Candidacy {
     }
   }
 
-  // --- what the contest asks and tells ---
+  // --- asked and told by the contest ---
 
   stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState {
     const { candidate, actors } = this.#settings;
     const announced = !this.#mustFence(unfenced);
     return {
       announced,
-      // While a hook runs, others than this process may act for the term: nothing can be proved.
+      // Processes that a hook has started may act for the term, so no death can be proved.
       actors: announced && actors === 'self' && self !== undefined ? [self] : null,
       addresses: candidate.addresses,
       metadata: candidate.metadata,
@@ -218,7 +222,7 @@ export class Campaign<Guard> implements Candidacy {
     if (this.#learn(why)) this.#status?.waits(why);
   }
 
-  /** @returns whether it is news */
+  /** @returns true when the reason is a new one */
   #learn(why: NotElectedReason | undefined): boolean {
     const isNews = why !== undefined && !sameReason(this.#why, why);
     this.#why = why;
@@ -231,7 +235,7 @@ export class Campaign<Guard> implements Candidacy {
     return unfenced.length > 0 && (onUnclean.length > 0 || takeoverDelayMs > 0);
   }
 
-  /** From the seat to the announced term; undefined when it ended on the way. */
+  /** Leads from the seat to the announced term. Undefined when the term ended on the way. */
   async #begin(seat: Seat<Guard>, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
     const { candidate, actors, onBelief } = this.#settings;
     const term = new HeldTerm(seat, this.#contest, {
@@ -246,7 +250,7 @@ export class Campaign<Guard> implements Candidacy {
     const stopWatchingHealth = this.#watchHealth(term);
     void term.ended.then(({ reason, error }) => {
       this.#term = undefined;
-      // A withdrawal's error is only the reason of the signal that asked for it.
+      // The error of a withdrawal is only the reason of the signal that asked for it.
       const isAsked = reason === 'withdrawn' && error === signal.reason;
       const cause = isVoluntary(reason) ? error : (error ?? term.signal.reason);
       this.#status?.isOut(isAsked ? undefined : cause);
@@ -292,7 +296,7 @@ export class Campaign<Guard> implements Candidacy {
     await this.#waitIn(term, takeoverDelayMs);
     for (const predecessor of unfenced) {
       for (const [index, hook] of onUnclean.entries()) {
-        // The seat may have been won, or the delay waited out, by a process that stood still.
+        // This process may have stood still when it won the seat, or waited for the delay.
         term.requireMargin();
         const what = `fence hook ${index + 1} of ${onUnclean.length} for "${predecessor.id}"`;
         const context = {
@@ -311,7 +315,7 @@ export class Campaign<Guard> implements Candidacy {
     }
   }
 
-  /** One hook within its bound. A hook that goes on after it was aborted is unsettled work. */
+  /** Runs one hook within its bound. A hook that goes on after it was aborted is unsettled work. */
   async #runHook(
     term: HeldTerm<Guard>,
     what: string,

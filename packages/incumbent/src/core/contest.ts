@@ -1,7 +1,7 @@
 /**
- * What a mechanism (the lease race, the queue) owes the campaign, and what a backend is to the
- * library. Time, renewal, reasons and the order of events are written once, in the core: a contest
- * says who won and what was confirmed, it decides nothing else.
+ * The contract between the core and a mechanism (lease, queue, lock), and the one between the
+ * library and a backend. Time, renewal, reasons and the order of events are written once, in the
+ * core. A contest reports wins and confirmations, and decides nothing else.
  */
 import type { Belief } from '../base/belief.ts';
 import type { CandidateInfo } from '../base/candidate.ts';
@@ -22,25 +22,29 @@ import type { LiftedHold } from './holds.ts';
 
 /** A process of this machine that acts for a term. */
 export interface ActorProcess {
+  /** The process id, as this machine's kernel numbers it. */
   readonly pid: number;
-  /** Process group that must be empty as well before the actor counts as dead. */
+  /** A process group. It must be empty as well before the actor counts as dead. */
   readonly group?: number;
   /**
-   * Session of which no process may be alive, whatever its group. Counts on Linux only: elsewhere
-   * nobody can see who is in it.
+   * A session. None of its processes may be alive, in whatever group, before the actor counts as
+   * dead. Used on Linux only: other systems do not show the members of a session.
    */
   readonly session?: number;
 }
 
-/** What the holder of a seat wants its record to say. */
+/** The state that the holder of a seat wants its record to show. */
 export interface SeatState {
-  /** False while the predecessor is being fenced: nobody leads yet. */
+  /** False while the predecessor is being fenced. No candidate leads yet. */
   readonly announced: boolean;
-  /** Those who act for this term, all of them; null: not (yet) complete, nothing can be proved. */
+  /**
+   * All processes that act for this term. Null: the list is not complete (yet), so no death can be
+   * proved.
+   */
   readonly actors: readonly Actor[] | null;
   readonly addresses: readonly string[];
   readonly metadata: Readonly<Record<string, string>>;
-  /** The work is done and the seat is only held: so it stays even if the holder dies. */
+  /** The work is done and the seat is only held. It stays closed even if the holder dies. */
   readonly held?: Held;
 }
 
@@ -53,151 +57,172 @@ export type Confirmation =
       /** The state that the record is now known to show. */
       readonly state: SeatState;
     }
-  /** Nothing was learnt: neither extended nor lost. Try again. */
+  /** Nothing was learnt: the belief is not extended, and the seat is not lost. Try again. */
   | { readonly outcome: 'unresolved' }
   | {
       readonly outcome: 'lost';
       readonly reason: EndReason;
-      /** Nobody may wait for our belief: it is to end at once, whatever the reason. */
+      /**
+       * The next leader may be a program that does not wait for our belief. So belief must end at
+       * once, whatever the reason.
+       */
       readonly endsBelief?: boolean;
     };
 
-/** What the mechanism found in the record besides the seat; delivered to `SeatEvents`. */
+/** Receives what the mechanism finds in the record besides the seat. */
 export interface SeatEvents {
-  /** An operator asks for something. Called again at every confirmation while it stands. */
+  /** An operator asks for something. Called at every confirmation while the request stands. */
   onRequest(request: LeaderRequest): void;
   /** This candidate is to stay out until then. */
   onDrained(untilUnixMs: number): void;
-  /** Somebody ended the election for everybody. */
+  /** The election was ended for everybody. */
   onElectionEnded(): void;
-  /** A hint that the record changed: confirm soon. */
+  /** A hint that the record has changed: confirm soon. */
   onHint(): void;
   /** The store cannot be reached: the term is uncertain until it is confirmed again. */
   onUncertain(): void;
-  /** The store cannot be reached, and the term is not to outlive that: it is to end in order. */
+  /** The store cannot be reached, and this backend wants the term to end then, in order. */
   onDisconnected(): void;
-  /** The seat is not ours any more, for certain. */
+  /** It is certain that the seat is not ours any more. */
   onLost(reason: EndReason): void;
 }
 
 /** A seat that was won. One seat serves one term. */
 export interface Seat<Guard> {
-  /** Strictly greater than that of every earlier term of this election. */
+  /** Strictly greater than the token of every earlier term of this election. */
   readonly token: bigint;
   readonly guard: Guard;
   /** Both clocks, read before the request that won was sent. */
   readonly sentAt: Instant;
-  /** Counts from `sentAt`, and has looked at the clocks while the seat was being won. */
+  /** Counts from `sentAt`. It has looked at the clocks while the seat was being won. */
   readonly belief: Belief;
-  /** What the record showed when it was won. */
+  /** The state that the record showed at the win. */
   readonly state: SeatState;
-  /** Who led before, if anybody; `clean` when its end was confirmed. */
+  /** The leader before, if there was one. `clean` when its end was confirmed. */
   readonly predecessor: Predecessor | undefined;
-  /** Who must be fenced before this term may be announced. Empty when the state was announced. */
+  /** The leaders to fence before this term may be announced. Empty when the state was announced. */
   readonly unfenced: readonly UncleanLeader[];
-  /** How long this term must wait before it may be announced (the queue's waiting successor). */
+  /** How long this term must wait before it may be announced. In a queue, a successor waits. */
   readonly waitBeforeAnnounceMs: number;
 
-  /** From now on `events` is told what the mechanism notices. */
+  /** From now on the mechanism reports to `events`. */
   attach(events: SeatEvents): void;
   /**
    * One attempt to confirm that the seat is ours, and to make the record show `state`. Never called
-   * while an earlier call is pending. Rejects when the outcome is unknown (and `signal` aborted).
+   * while an earlier call is pending. Rejects when the outcome is unknown, and when `signal`
+   * aborts.
    */
   confirm(state: SeatState, signal: AbortSignal): Promise<Confirmation>;
   /**
-   * Gives the seat back as clean. Belief has ended before it is called. Never touches a successor.
+   * Gives the seat back as clean. Called after belief has ended. Never touches a successor.
    * @returns false when the seat was not ours any more
    */
   release(end: SeatEnd, signal: AbortSignal): Promise<boolean>;
-  /** Belief has ended but the work has not: leave the seat to run out, as unclean. */
+  /** Belief has ended but the work has not. Leaves the seat to run out, as unclean. */
   abandon(signal: AbortSignal): Promise<void>;
 }
 
+/** The leader before a term. */
 export interface Predecessor extends CandidateInfo {
+  /** The token of its last term. */
   readonly token: bigint;
+  /** False when the end of that term was never confirmed. */
   readonly clean: boolean;
 }
 
 /** How a term ended, for the record. */
 export interface SeatEnd {
   readonly reason: EndReason;
-  /** False: it was stopped before it began, so nobody is to be told that it has led. */
+  /** False: the term was stopped before it began, so the record must not say that it has led. */
   readonly hasLed: boolean;
   readonly fromUnixMs: number;
   readonly toUnixMs: number;
-  /** Whoever still has to be fenced by the next leader. */
+  /** The leaders that the next leader still has to fence. */
   readonly unfenced: readonly UncleanLeader[];
-  /** Only this candidate may take the seat for `reserveMs`; undefined: nobody may. */
+  /** Only this candidate may take the seat for `reserveMs`. Undefined: no candidate may. */
   readonly reservedFor?: string;
   readonly reserveMs?: number;
 }
 
-/** Where a candidate stands in a queue. */
+/** The place of a candidate in a queue. */
 export interface QueuePosition {
   /** The name of its own place. */
   readonly place: string;
-  /** The name of the place before it; undefined for the first. */
+  /** The name of the place before it. Undefined for the first one. */
   readonly following: string | undefined;
 }
 
-/** What a contest asks a candidate, and tells it, while it campaigns. */
+/** The candidate, as a contest asks and tells it during a campaign. */
 export interface Candidacy {
   /**
-   * What the record is to show at the win, given who would have to be fenced, and this process as an
-   * actor where the store can prove a death.
+   * The state that the record is to show at the win.
+   * @param unfenced the leaders that would have to be fenced
+   * @param self this process as an actor, where the store can prove a death
    */
   stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState;
-  /** Where the candidate stands, where there is a queue, and what it waits for there. */
+  /** The candidate's place in a queue, and the reason why it waits there. */
   onQueuePosition(position: QueuePosition, why: NotElectedReason | undefined): void;
-  /** Why the seat is not to be had. Told at every look that finds it so; the last one counts. */
+  /**
+   * Why the candidate cannot have the seat. Told at every look that finds it so. The last one
+   * counts.
+   */
   onWaiting(why: NotElectedReason): void;
 }
 
 /**
- * What a candidate waits for. `wait`: the seat, for as long as it takes. `settle`: not for another
- * candidate, but until a leader that the store may have forgotten cannot believe any more. `none`:
- * nothing.
+ * How long a candidate waits.
+ *
+ * - `wait`: for the seat, for as long as it takes.
+ * - `settle`: not for another candidate, but until a leader that the store may have forgotten
+ *   cannot believe any more.
+ * - `none`: not at all.
  */
 export type WaitMode = 'wait' | 'settle' | 'none';
 
 /** One candidate's part in an election. */
 export interface Contest<Guard> {
-  /** As whom it campaigns from now on: each campaign has an incarnation of its own. */
+  /** The candidate as it campaigns from now on. Each campaign has its own incarnation. */
   present(candidate: CandidateInfo): void;
-  /** How long a candidate that gave its seat up stays out, so that others get a chance. */
+  /** How long a candidate that gave its seat up stays out, in ms, so that others get a chance. */
   readonly standAsideMs: number;
   /**
    * Waits for the seat. Not called again before the last seat was released or abandoned.
-   * @returns the seat; undefined when it waits no longer, by `waitMode`: `candidacy` was told why
-   * @throws ElectionEndedError, errors that waiting cannot cure (damaged or newer record,
-   * unsuitable store, a guard that cannot be made); `signal.reason` when aborted
+   * @returns undefined when `waitMode` does not let it wait longer; `candidacy` was told why
+   * @throws `signal.reason` when aborted
+   * @throws ElectionEndedError
+   * @throws errors that waiting cannot cure: a damaged or newer record, an unsuitable store, a
+   * guard that cannot be made
    */
   campaign(
     candidacy: Candidacy,
     waitMode: WaitMode,
     signal: AbortSignal,
   ): Promise<Seat<Guard> | undefined>;
-  /** A live process as an actor; undefined where the store cannot prove a death. */
+  /** Describes a live process as an actor. Undefined where the store cannot prove a death. */
   describe(process: ActorProcess): Promise<Actor | undefined>;
 }
 
-/** What is known about an election at one moment, for operators. */
+/** One look at an election, for operators. */
 export interface Snapshot {
+  /** The election as an observer sees it. */
   readonly view: View;
+  /** The past terms, the oldest first. At most 50. */
   readonly history: readonly TermSummary[];
+  /** The candidates that an operator keeps out at present. */
   readonly drains: readonly Drain[];
+  /** The operator's request that the leader has not met yet. */
   readonly request: LeaderRequest | undefined;
-  /** D of the present record, where there is a lease. */
+  /** D of the present record, in ms, where there is a lease. */
   readonly leaseMs: number | undefined;
   /** True when the store can prove that the holder is dead. */
   readonly holderGone: boolean;
-  /** Until when only `for` (undefined: nobody) may take the seat. */
+  /** Until then only `for` may take the seat. Without `for`, no candidate may. */
   readonly reservation?: { readonly for: string | undefined; readonly untilUnixMs: number };
-  /** Why nobody can be elected yet, where the store may have forgotten a leader. */
+  /** Why no candidate can be elected yet, where the store may have forgotten a leader. */
   readonly settling?: NotElectedReason;
 }
 
+/** An operator's request, as it is handed to a mechanism. */
 export type AdminRequest =
   | { readonly kind: 'vacate'; readonly force: boolean }
   | { readonly kind: 'transfer'; readonly to: string }
@@ -205,29 +230,35 @@ export type AdminRequest =
   | { readonly kind: 'end' }
   | { readonly kind: 'reopen' };
 
-/** What became of a request: what stood in the record when it was written. */
+/** The outcome of an operator's request. */
 export interface AdminResult {
-  /** False: there was nothing to do, such as vacating a vacant seat. */
+  /** False: there was nothing to do. For example, `vacate` found the seat vacant. */
   readonly changed: boolean;
+  /** The election as it was when the request was written. */
   readonly view: View;
-  /** What `vacate` has lifted: the seat was closed although nobody worked. */
+  /**
+   * A hold or reservation that `vacate` has lifted: it kept the seat closed although no work ran.
+   */
   readonly lifted?: LiftedHold;
 }
 
-/** What a mechanism gets from the core. */
+/** Handed to a mechanism by the core. */
 export interface Scope {
   readonly election: string;
   readonly clock: Clock;
   readonly timing: Timing;
-  /** 0 ≤ x < 1, for jitter. */
+  /** A number from 0 to 1, without 1, for jitter. */
   readonly random: () => number;
-  /** Unique for ever: nonces. */
+  /** An id that is unique for ever, for nonces. */
   readonly uniqueId: () => string;
-  /** Trouble that nobody waits for; goes to diagnostics. */
+  /** Reports trouble that no caller waits for. It goes to diagnostics. */
   readonly onTrouble: (what: string, error: unknown) => void;
-  /** Whether an operation of the store was answered: a store may be away without anybody's waiting. */
+  /**
+   * Reports whether the store answered an operation. The store may be away while no caller waits
+   * for it.
+   */
   readonly onAnswer?: (isAnswered: boolean) => void;
-  /** True: a store that lacks what `init` makes makes it at its first use. */
+  /** True: at its first use, a store makes the things that `init` would make. */
   readonly makesMissing?: boolean;
 }
 
@@ -235,26 +266,31 @@ export interface Scope {
 export interface ElectionBackend<Guard> {
   contest(candidate: CandidateInfo): Contest<Guard>;
   /**
-   * The present view and then every change, until `signal` aborts; trouble is a view and not a
-   * throw. The consumer may be slow: only the latest view matters.
+   * The present view and then every change, until `signal` aborts. Trouble is a view, never an
+   * error. The consumer may be slow: only the latest view matters.
    */
   observe(signal: AbortSignal): AsyncIterable<View>;
   inspect(signal: AbortSignal): Promise<Snapshot>;
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult>;
   readonly canListCandidates: boolean;
-  /** Who leads (first) and who waits; only where the store can list them. */
+  /** The leader (first) and the waiting candidates. Only where the store can list them. */
   candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]>;
-  /** Whatever the store needs once. */
+  /** Makes the things that the store needs once, such as a table. */
   init(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 /** A store, ready to hold elections. Made by `memory()`, `file(directory)` and the like. */
 export interface Backend<Guard = unknown> {
-  /** `file`, `postgres`, … */
+  /** A word such as `file` or `postgres`. */
   readonly kind: string;
-  /** For people: which store this is, without secrets. */
+  /** Which store this is, for people, without secrets. */
   readonly description: string;
+  /** Limits that this store sets on durations. */
   readonly limits?: TimingLimits;
+  /**
+   * Opens one election. Called once for every handle, and does no I/O.
+   * @throws InvalidOptionError for a name that the store does not take
+   */
   open(scope: Scope): ElectionBackend<Guard>;
 }

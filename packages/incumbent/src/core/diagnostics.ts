@@ -1,7 +1,7 @@
 /**
- * What the library tells whoever subscribes with `node:diagnostics_channel`. Nothing is thrown from
- * the background: trouble ends in a reason, a view, and here. A subscriber that throws does not
- * disturb the election; Node reports its error as an uncaught exception.
+ * Events for subscribers of `node:diagnostics_channel`. The library throws nothing from the
+ * background: trouble ends in a reason, a view, and here. A subscriber that throws does not disturb
+ * the election. Node reports its error as an uncaught exception.
  */
 import { channel } from 'node:diagnostics_channel';
 import { withJson } from '../base/json.ts';
@@ -10,23 +10,25 @@ import type { EndReason } from '../base/reasons.ts';
 import type { TermState } from './term.ts';
 
 /**
- * Payloads by channel name. Every payload also has `election` and `candidate` (the id). `JSON.stringify`
- * writes tokens as decimal texts.
+ * Payloads by channel name. Every payload also has `election` and `candidate` (the id).
+ * `JSON.stringify` writes tokens as decimal texts.
  */
 export interface DiagnosticEvents {
   /** A campaign begins to try for the seat. */
   'incumbent:waiting': object;
-  /** Why the seat is not to be had, and told again when that changes. */
+  /** Why the candidate cannot have the seat. Published again when the reason changes. */
   'incumbent:waiting-for': { why: NotElectedReason };
-  /** The seat was won; an unclean predecessor is fenced first. */
+  /** The seat was won. An unclean predecessor is fenced first. */
   'incumbent:won': { token: bigint; unfenced: readonly string[] };
   /** The term begins: work may start. */
   'incumbent:leading': { token: bigint };
+  /** The state of the term has changed. */
   'incumbent:state': { token: bigint; state: TermState };
   /** A confirmation arrived, `elapsedMs` after it was sent. */
   'incumbent:confirmed': { token: bigint; elapsedMs: number; remainingMs: number };
-  /** A confirmation failed or stayed unresolved; the term goes on until its belief ends. */
+  /** A confirmation failed or stayed unresolved. The term goes on until its belief ends. */
   'incumbent:unconfirmed': { token: bigint; remainingMs: number; error?: unknown };
+  /** The term has ended, and its seat was given back or left to run out. */
   'incumbent:ended': {
     token: bigint;
     reason: EndReason;
@@ -34,12 +36,16 @@ export interface DiagnosticEvents {
     settled: boolean;
     error?: unknown;
   };
-  /** Belief has ended and the work has not: two leaders' work may run. Only tokens help now. */
+  /** Belief has ended and the work has not. Work of two leaders may run. Only tokens help now. */
   'incumbent:overrun': { token: bigint; reason: EndReason };
   /** Fencing an unclean predecessor failed. */
   'incumbent:takeover-failed': { token: bigint; error: unknown };
+  /** The candidate has become healthy or unhealthy. Published after the first check, too. */
   'incumbent:health': { healthy: boolean; error?: unknown };
-  /** Trouble nobody waits for: a store that cannot be read while waiting, a watch that broke. */
+  /**
+   * Trouble that no caller waits for: a store that cannot be read while waiting, a watch that
+   * broke.
+   */
   'incumbent:trouble': { what: string; error: unknown };
 }
 

@@ -55,78 +55,123 @@ interface SignalOption {
   readonly signal?: AbortSignal;
 }
 
-/** An election on a backend, as one process takes part in it. At most one campaign at a time. */
+/**
+ * An election on a backend, as one process takes part in it. A handle runs at most one campaign at
+ * a time: another call of `lead`, `campaign` or `terms` rejects with `MisuseError`.
+ *
+ * Calls that ask the store one question take up to six times `operationTimeout`, and then reject
+ * with `OperationTimeoutError`. They also reject with the store's own error, with `signal.reason`,
+ * and with `ClosedError` when the handle is closed.
+ */
 export interface Election<Guard = unknown> {
   readonly name: string;
   readonly backend: Backend<Guard>;
+  /** The durations of this handle, with all defaults filled in. */
   readonly timing: Timing;
   /**
-   * Campaigns, leads, and campaigns again when ousted, until `work` returns.
+   * Campaigns, runs `work` while this candidate leads, and resolves with the value that `work`
+   * returns. The seat is given back first.
    *
-   * Resolves with work's value; the term is released first. Loss of the term before `work` settled
-   * campaigns again (so does `term.resign()`), whatever the work then returned. Rejects with work's
-   * own error (an error that comes from `term.signal` or `assertLeading` counts as loss), with
-   * `signal.reason` once the seat is given back, with `NotElectedError` after `wait` (its `why` says
-   * what stood in the way), and with `ElectionEndedError`.
+   * The term may be lost before `work` has settled, or given up by `term.resign()`. Then the
+   * candidate campaigns again once `work` has settled, whatever `work` returned.
+   *
+   * Rejects with:
+   * - the error that `work` threw. An error that comes from `term.signal` or `assertLeading` counts
+   *   as loss of the term.
+   * - `signal.reason`, once the seat is given back.
+   * - `NotElectedError` after `wait`. Its `why` says what stood in the way.
+   * - `TermEndedError`, when `again` returned false.
+   * - `ElectionEndedError`, when the election was ended for everybody.
+   * - an error that waiting cannot cure, such as `RecordDamagedError` or `StoreUnsuitableError`.
    */
   lead<T>(work: (term: Term<Guard>) => Promise<T> | T, options?: LeadOptions): Promise<T>;
   /**
    * Waits for one term. The caller's work counts as settled when the term is disposed
-   * (`await using term = await election.campaign()`).
+   * (`await using term = await election.campaign()`). Until then the handle cannot campaign again.
    * @throws NotElectedError after `wait`, `signal.reason`, ElectionEndedError
    */
   campaign(options?: CampaignOnceOptions): Promise<Term<Guard>>;
-  /** One term after the other; each counts as settled at the next `next()` or `return()`. */
+  /**
+   * One term after the other. The work of a term counts as settled at the next `next()` or
+   * `return()`.
+   */
   terms(options?: CampaignOptions): StoppableIterator<Term<Guard>>;
   /**
-   * The present view at once, then every change, the latest only; no view twice in a row. Ends when
-   * `signal` aborts or the handle is closed. Trouble is a view (`unknown`), never a throw. Watching
-   * does not keep the process alive.
+   * The present view at once, then every change. A slow consumer gets the latest view only, and
+   * never the same one twice in a row. Ends when `signal` aborts or the handle is closed. Trouble
+   * is a view (`unknown`), never an error. Watching does not keep the process alive.
    */
   observe(options?: SignalOption): StoppableIterator<View>;
-  /** What one look at the store tells. @throws when it cannot be read */
+  /**
+   * One look at the store: the leader, if there is one.
+   * @throws when the store cannot be read
+   */
   leader(options?: SignalOption): Promise<View>;
-  /** As `leader`, with the history and what operators left. */
+  /** The view as `leader` returns it, with the history and the requests of operators. */
   inspect(options?: SignalOption): Promise<Snapshot>;
-  /** The past terms, the oldest first; at most 50. */
+  /** The past terms, the oldest first. At most 50. */
   history(options?: SignalOption): Promise<readonly TermSummary[]>;
-  /** Who leads (first) and who waits. @throws MisuseError where the store cannot list them */
+  /**
+   * The leader (first) and the waiting candidates.
+   * @throws MisuseError where the store cannot list them
+   */
   candidates(options?: SignalOption): Promise<readonly CandidateInfo[]>;
   /**
-   * Asks the leader to go; resolves when the request is recorded, not when it went. `force`: the
-   * leader cannot confirm its term any more, so it ends even if its work does not stop; everybody
-   * still waits out its belief.
+   * Asks the leader to go. Resolves when the request is recorded, not when the leader has gone.
+   * With `force` the leader cannot confirm its term any more, so the term ends even if its work
+   * does not stop. All candidates still wait until its belief is over.
    *
-   * Also opens a seat that is only kept closed (`holdAtLeast`, `transfer`): `lifted` says by whom and
-   * until when. The hold of a leader that may be alive is lifted by `force` only.
+   * Also opens a seat that is only kept closed (`holdAtLeast`, `transfer`). Then `lifted` says by
+   * which candidate, and until when. Only `force` lifts the hold of a leader that may be alive.
    * @throws RefusedError for such a hold without `force`
    */
   vacate(options?: SignalOption & { force?: boolean }): Promise<AdminResult>;
-  /** Asks the leader to hand over to the waiting candidate `to`. @throws RefusedError */
+  /**
+   * Asks the leader to hand over to the waiting candidate `to`. Resolves when the request is
+   * recorded.
+   * @throws RefusedError when the request cannot be granted
+   */
   transfer(to: string, options?: SignalOption): Promise<AdminResult>;
-  /** Keeps the candidate `id` out until then; a time in the past lifts it. */
+  /**
+   * Keeps the candidate `id` out until then. A time in the past lifts the drain.
+   * @throws RefusedError when the record has no room for another drain (it keeps 100)
+   */
   drain(id: string, until: Date, options?: SignalOption): Promise<AdminResult>;
-  /** Finishes the election for everybody: terms end, campaigns reject. The token is kept. */
+  /**
+   * Ends the election for everybody: terms end, and campaigns reject with `ElectionEndedError`. The
+   * token is kept.
+   */
   end(options?: SignalOption): Promise<AdminResult>;
-  /** Opens an ended election again. A hold that stood when it was ended still does: `vacate` lifts it. */
+  /**
+   * Opens an ended election again. A hold that stood when it was ended still stands: `vacate` lifts
+   * it.
+   */
   reopen(options?: SignalOption): Promise<AdminResult>;
-  /** Whatever the store needs once. */
+  /**
+   * Makes the things that the store needs once, such as a table. Does nothing where nothing is
+   * needed.
+   */
   init(options?: SignalOption): Promise<void>;
   /**
-   * Closes this handle: withdraws, waits for the work to settle and the seat to be given back (at
-   * the longest `stopTimeout` and then the belief; then the seat is left to run out), ends the
-   * observers. The election goes on elsewhere. Idempotent.
+   * Closes this handle: withdraws, waits until the work has settled and the seat is given back, and
+   * ends the observers. It waits at most `stopTimeout` and then until belief is over. After that
+   * the seat is left to run out. The election goes on elsewhere. A second call returns the same
+   * promise.
    *
-   * Do not await it within the work, nor before the term of `campaign` is disposed: it waits for them,
-   * so it takes all of that time. To end from within: return from the work, then close.
+   * Do not await it within the work, nor before the term of `campaign` is disposed. It waits for
+   * them, so it would take all of that time. To end from within, return from the work and close
+   * afterwards.
    */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * @throws InvalidOptionError, InvalidTimingError (every broken rule with its numbers); nothing is
- * touched before everything is checked
+ * Makes a handle on an election. All options are checked before anything is touched, and the store
+ * is not used yet.
+ * @throws InvalidOptionError
+ * @throws InvalidTimingError with every broken rule and its numbers
+ * @throws MisuseError while a startup snapshot is built
  */
 export function createElection<Guard>(options: ElectionOptions<Guard>): Election<Guard> {
   return new ElectionHandle(options);
@@ -177,7 +222,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       onAnswer: trouble.onAnswer,
       makesMissing: options.init === 'auto',
     };
-    // Opening checks the name against the store's rules; it does no I/O.
+    // Checks the name against the store's rules. It does no I/O.
     this.#opened = this.backend.open(this.#scope);
   }
 
@@ -214,7 +259,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
     try {
       const term = await nextTerm(campaign, settings, this.#around(signal));
       const removeListener = onAbort(signal, () => term.stop('withdrawn', signal.reason));
-      // The campaign goes on until its term has ended; whoever hears of that may campaign again.
+      // The campaign goes on until its term has ended. A caller that waits for that may campaign
+      // again.
       term.onceEnded(() => {
         removeListener();
         leave();
@@ -227,7 +273,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   terms(options: CampaignOptions = {}): StoppableIterator<Term<Guard>> {
-    // What is wrong with the options is said at once, not at the first `next`.
+    // Faults in the options are reported at once, not at the first `next`.
     this.#resolve('terms', options);
     return stoppable((stop) => this.#terms(options, stop));
   }
@@ -278,7 +324,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       let last: View | undefined;
       for await (const view of opened.observe(signal)) {
         if (signal.aborted) return;
-        // Also what is no news: the store has answered.
+        // Even a view that is no news shows that the store has answered.
         if (view.state !== 'unknown') this.#scope.onAnswer?.(true);
         if (last !== undefined && sameView(last, view)) continue;
         last = view;
@@ -364,7 +410,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   async #close(): Promise<void> {
     this.#closing.abort(new ClosedError(this.name));
-    // Not longer than the seat needs: work that hangs must not hang whoever closes.
+    // No longer than the seat needs: work that hangs must not make `close` hang.
     const running = this.#campaigning;
     if (running !== undefined)
       await Promise.race([running.ended.promise, running.campaign.leave()]);
@@ -394,7 +440,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   /**
-   * Begins the one campaign of this handle; `leave` ends it.
+   * Begins the one campaign of this handle. `leave` ends it.
    * @throws InvalidOptionError, MisuseError, ClosedError, before anything has begun
    */
   #enter(
@@ -444,17 +490,20 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return { campaign, settings, signal, leave };
   }
 
-  /** The contest remembers what it saw, so a handle keeps it from one campaign to the next. */
+  /** The contest remembers what it saw. So a handle keeps it from one campaign to the next. */
   #contestOf(opened: ElectionBackend<Guard>, candidate: CandidateInfo): Contest<Guard> {
     this.#contest ??= opened.contest(candidate);
     this.#contest.present(candidate);
     return this.#contest;
   }
 
-  /** Each campaign is an incarnation of its own: a copy of this handle that begins one is another. */
+  /**
+   * Each campaign has its own incarnation, so a copy of this handle that begins one differs from
+   * it.
+   */
   #resolveCandidate(given: CandidateOptions = {}): CandidateInfo {
     const options = checkCandidate(checkCandidate({}, this.#candidate ?? {}), given);
-    // Without the cache: a copy of this process would have a copy of it.
+    // Without the cache: a copy of this process would have a copy of the cache.
     return resolveCandidate(options, defaultId(), randomUUID({ disableEntropyCache: true }));
   }
 
@@ -470,7 +519,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return result;
   }
 
-  /** One question to the store, bounded as a whole. */
+  /** Asks the store one question, bounded as a whole. */
   async #ask<T>(options: SignalOption, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.#open();
     const [signal, forget] = anyOf(options.signal, this.#closing.signal);

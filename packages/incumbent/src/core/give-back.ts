@@ -7,10 +7,13 @@ import type { Contest, Scope, Seat, SeatEnd } from './contest.ts';
 /** How long the last attempts to give a seat back may take, in operation timeouts. */
 const releaseTimeouts = 3;
 
-/** How long a seat that is handed over stays closed to everybody but the one named, if it is woken. */
+/** How long a seat that is handed over is reserved for the named candidate, where it is woken. */
 const longestReservationMs = 15_000;
 
-/** Who alone may take a seat that was given back, and for how long; of nobody is said who. */
+/**
+ * The candidate that alone may take a seat that was given back, and for how long. Without an id, no
+ * candidate may.
+ */
 export type Reservation = Pick<SeatEnd, 'reservedFor' | 'reserveMs'>;
 
 export function reservationFor(
@@ -18,12 +21,14 @@ export function reservationFor(
   { leaseMs }: Timing,
   { standAsideMs }: Pick<Contest<unknown>, 'standAsideMs'>,
 ): Reservation {
-  // Where nobody is woken, it is for the one named to look once while the seat waits for it.
+  // Where no candidate is woken, the named one must be able to look once in that time.
   const reserveMs = Math.max(Math.min(leaseMs, longestReservationMs), standAsideMs);
   return { reservedFor: id, reserveMs };
 }
 
-/** How a term gives its seat back, or leaves it to run out: within a bound, whatever the store does. */
+/**
+ * How a term gives its seat back or leaves it to run out, within a bound whatever the store does.
+ */
 export class GiveBack<Guard> {
   readonly #seat: Seat<Guard>;
   readonly #scope: Scope;
@@ -37,7 +42,7 @@ export class GiveBack<Guard> {
     this.#scope = scope;
   }
 
-  /** Why the seat could not be given back. */
+  /** The error that kept the seat from being given back. */
   get error(): unknown {
     return this.#error;
   }
@@ -46,13 +51,18 @@ export class GiveBack<Guard> {
     this.#reservation = reservation;
   }
 
-  /** Nobody may take it before then, by their wall clocks, nor for longer than `mostMs`. */
+  /**
+   * No candidate may take the seat before then, by its wall clock, nor for longer than `mostMs`.
+   */
   holdUntil(unixMs: number, mostMs: number): void {
     this.#heldUntilUnixMs = unixMs;
     this.#heldMostMs = mostMs;
   }
 
-  /** @returns whether it was given back as clean. Never rejects */
+  /**
+   * Never rejects.
+   * @returns true when the seat was given back as clean
+   */
   async release(
     end: Pick<SeatEnd, 'reason' | 'hasLed' | 'fromUnixMs' | 'unfenced'>,
   ): Promise<boolean> {
@@ -62,7 +72,7 @@ export class GiveBack<Guard> {
     }
     const toUnixMs = this.#scope.clock.wallMs();
     const heldMs = Math.min(this.#heldMostMs, this.#heldUntilUnixMs - toUnixMs);
-    // A seat that is held for nobody is not handed to anybody either.
+    // A hold comes before a hand-over: the named candidate has to wait as well.
     const kept = heldMs > 0 ? { reserveMs: heldMs } : this.#reservation;
     const released = await this.#bounded('releasing', (signal) =>
       this.#seat.release({ ...end, toUnixMs, ...kept }, signal),
@@ -70,12 +80,12 @@ export class GiveBack<Guard> {
     return released === true;
   }
 
-  /** Leaves it to run out. Never rejects. */
+  /** Leaves the seat to run out. Never rejects. */
   async abandon(): Promise<void> {
     await this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal));
   }
 
-  /** With a fresh signal: the one that asked us to stop must not cut this short. */
+  /** Uses a fresh signal: the signal that asked us to stop must not cut this short. */
   async #bounded<T>(
     what: string,
     operation: (signal: AbortSignal) => Promise<T>,
@@ -88,7 +98,8 @@ export class GiveBack<Guard> {
       timeoutMs,
     );
     try {
-      // Whoever heeds its signal says what is left behind; who does not is not waited for either.
+      // An operation that heeds its signal reports what it leaves behind. One that does not is
+      // given up later.
       const never = new AbortController().signal;
       const mostMs = timeoutMs + timing.operationTimeoutMs;
       return await bounded(clock, what, mostMs, never, () => operation(stop.signal));

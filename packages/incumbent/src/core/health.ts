@@ -8,17 +8,18 @@ import type { Scope } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 
+/** A check of this process's health, which decides whether it may lead. */
 export interface HealthOptions {
   /**
    * Healthy unless it resolves to false, throws, or takes longer than `timeout`. An unhealthy
-   * candidate does not campaign, an unhealthy leader gives its term up (`unhealthy`).
+   * candidate does not campaign. An unhealthy leader gives its term up (`unhealthy`).
    */
   readonly check: (signal: AbortSignal) => Promise<unknown> | unknown;
-  /** Time between checks. Default: the renewal interval. */
+  /** Time between checks. Default: `renewEvery`. */
   readonly every?: Duration;
-  /** Default: `every`. */
+  /** How long one check may take. Default: `every`. */
   readonly timeout?: Duration;
-  /** Failures in a row that make it unhealthy, default 1. One success makes it healthy again. */
+  /** Failures in a row that make it unhealthy. Default 1. One success makes it healthy again. */
   readonly failures?: number;
 }
 
@@ -29,7 +30,7 @@ const names: Readonly<Record<keyof HealthOptions, true>> = {
   failures: true,
 };
 
-/** Runs the health check as long as somebody campaigns or leads. */
+/** Runs the health check while a campaign or a term runs. */
 export class HealthGate {
   readonly #check: HealthOptions['check'];
   readonly #everyMs: number;
@@ -42,7 +43,7 @@ export class HealthGate {
   #healthy: boolean | undefined;
   #error: unknown = new Error('it has not ended yet');
   readonly #waiters = new Set<() => void>();
-  /** A check that went on after its time was up. */
+  /** A check goes on after its time was up. */
   #running = false;
 
   constructor(options: HealthOptions, scope: Scope, source: DiagnosticSource) {
@@ -68,7 +69,7 @@ export class HealthGate {
     this.#source = source;
   }
 
-  /** What the last check failed with; undefined when it only said no. */
+  /** The error of the last check. Undefined when it only said no. */
   get error(): unknown {
     return this.#error;
   }
@@ -94,7 +95,7 @@ export class HealthGate {
       this.#error = error;
       this.#failures = good ? 0 : this.#failures + 1;
       if (good) this.#set(true, undefined);
-      // Before the first success nothing speaks for being healthy, so the first failure decides.
+      // Before the first success nothing shows that it is healthy, so the first failure decides.
       else if (this.#healthy === undefined || this.#failures >= this.#failuresAllowed) {
         this.#set(false, error);
       }
@@ -106,7 +107,7 @@ export class HealthGate {
     }
   }
 
-  /** Never two at once: one that hangs would pile up. */
+  /** Never runs two checks at once: checks that hang would pile up. */
   async #runCheck(signal: AbortSignal): Promise<unknown> {
     if (this.#running) throw new Error('the last health check has not ended yet');
     this.#running = true;
@@ -118,14 +119,17 @@ export class HealthGate {
   }
 
   /**
-   * Resolves when the check says so.
+   * Resolves when a check finds it so.
    * @throws `signal.reason` when aborted
    */
   until(healthy: boolean, signal: AbortSignal): Promise<void> {
     return this.#when((now) => now === healthy, signal);
   }
 
-  /** Resolves when a check has ended at all. @throws `signal.reason` when aborted */
+  /**
+   * Resolves when the first check has ended, or at once if it has.
+   * @throws `signal.reason` when aborted
+   */
   async first(signal: AbortSignal): Promise<boolean> {
     await this.#when((now) => now !== undefined, signal);
     return this.#healthy === true;

@@ -44,8 +44,9 @@ export interface HeldTermOptions extends BeliefListeners {
 }
 
 /**
- * A term from the moment its seat is won: keeps it confirmed, stops it in order, gives it back. What it is, and what
- * is to be done, says the machine in term-machine.ts; this tells the machine what happens, and does it.
+ * A term from the moment its seat is won: keeps it confirmed, stops it in order, gives it back. The
+ * machine in term-machine.ts decides. This class reports events to the machine, and carries out its
+ * effects.
  */
 export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly election: string;
@@ -65,7 +66,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly #keeper: SeatKeeper<Guard>;
   readonly #giveBack: GiveBack<Guard>;
   #at: TermAt = firstTermAt;
-  /** What the machine wants to be done, in order. */
+  /** The effects that the machine asks for, in order. */
   readonly #effects: TermEffect[] = [];
   #isActing = false;
   #sinceUnixMs: number;
@@ -74,7 +75,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #declaring: Promise<unknown> = Promise.resolve();
   #unfenced: readonly UncleanLeader[];
   #stopTimer: Timer | undefined;
-  /** Of how long the work is renewed for, and then of the end of belief. */
+  /** For the time that the work may take while it is renewed, and then for the end of belief. */
   #closingTimer: Timer | undefined;
   #isWorkOfLead = false;
   #endListener: (() => void) | undefined;
@@ -84,7 +85,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#clock = options.scope.clock;
     this.#contest = contest;
     this.#options = options;
-    // Whatever the work waits for is given it.
+    // The work passes this signal to everything that it waits for.
     setMaxListeners(0, this.#work.signal);
     this.election = options.scope.election;
     this.candidate = options.candidate.id;
@@ -110,7 +111,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     seat.attach(this);
   }
 
-  // --- what the work sees ---
+  // --- for the work ---
 
   get state(): TermState {
     return this.#belief.remainingMs() <= 0 ? 'ended' : shownAt(this.#at);
@@ -168,11 +169,13 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       throw new MisuseError('declareActors needs the option actors: "declared"');
     }
     checkActors(processes);
-    // In the order of the calls: a slow description must not replace a later declaration.
+    // Declarations count in the order of the calls. A slow description must not replace a later
+    // one.
     const described = this.#declaring.then(() => describeActors(processes, this.#contest));
     this.#declaring = described.catch(() => {});
     const actors = await described;
-    // Nothing to write where the store cannot prove a death anyway, if the record is known to say so.
+    // Nothing need be written where the store cannot prove a death, if the record is known
+    // to show that.
     if (actors === null && this.#wanted.state.actors === null && this.#wanted.isShown) {
       this.#work.signal.throwIfAborted();
       return;
@@ -201,9 +204,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     return toJson({ election, candidate, token, state, sinceUnixMs, predecessor });
   }
 
-  // --- what the campaign does with it ---
+  // --- for the campaign ---
 
-  /** This term ends with the work that `lead` was given, and not by being disposed. */
+  /** This term ends with the work that `lead` was given. Disposing it is refused. */
   bindToWork(): void {
     this.#isWorkOfLead = true;
   }
@@ -214,8 +217,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   /**
-   * The work is done: nobody may take the seat before then, by their wall clocks, nor for longer than
-   * `mostMs`, however the clocks are set; also if this process dies. The record is asked to say so.
+   * The work is done. No candidate may take the seat before then, by its wall clock, nor for longer
+   * than `mostMs`, however the clocks are set. The record is asked to say so, for the case that
+   * this process dies.
    */
   holdUntil(unixMs: number, mostMs: number): void {
     this.#giveBack.holdUntil(unixMs, mostMs);
@@ -223,7 +227,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#want({ ...this.#wanted.state, held: { ms: mostMs, untilUnixMs: unixMs } });
   }
 
-  /** True once the term is to end, whoever decided it. */
+  /** True once an end is decided, for whatever reason. */
   get isEnding(): boolean {
     return endOf(this.#at) !== undefined;
   }
@@ -233,7 +237,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     return this.#left.promise;
   }
 
-  /** Belief left before the work must be told to stop: the bound of hooks. */
+  /** Belief left before the work must be told to stop, in ms. It bounds the hooks. */
   marginMs(): number {
     return this.#belief.remainingMs() - this.#scope.timing.stopMarginMs;
   }
@@ -245,14 +249,14 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   /**
-   * The predecessor is fenced: makes the record say that this term leads. Resolves when that is
-   * confirmed and the belief still holds.
+   * Call it when the predecessor is fenced. Makes the record say that this term leads. Resolves
+   * when that is confirmed and the belief still holds.
    * @throws the term's end
    */
   async announce(): Promise<void> {
     const wanted = this.#wanted.state;
     if (!wanted.announced) {
-      // From here on the record says that this process alone acts for the term, if it does.
+      // From here on the record names this process as the only actor, if it is.
       let { actors } = wanted;
       if (this.#options.actors === 'self') {
         const self = await this.#contest.describe({ pid: process.pid });
@@ -283,14 +287,17 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#on({ on: 'settled' });
   }
 
-  /** Work that must be over before the term can count as settled: a fence hook. Never rejects. */
+  /**
+   * Names work that must be over before the term can count as settled: a fence hook. Never rejects.
+   */
   holdSettling(hook: Promise<void>): void {
     this.#pendingHook = hook;
   }
 
   /**
    * Asks for an end. The first reason stays.
-   * @param reservation who alone may take the seat for a while after it was given back
+   * @param reservation the candidate that alone may take the seat for a while after it was given
+   * back
    */
   stop(reason: EndReason, error?: unknown, reservation: Reservation = {}): void {
     if (this.isEnding) return;
@@ -298,14 +305,14 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#on({ on: 'asked-to-stop', end: { reason, error } });
   }
 
-  // --- what the record shows ---
+  // --- the record ---
 
   #want(state: SeatState): void {
     this.#wanted.change(state);
     this.#keeper.wake();
   }
 
-  /** Wants the record to show `state` and waits until it does. */
+  /** Wants the record to show `state`, and waits until it does. */
   async #show(state: SeatState, signal?: AbortSignal): Promise<void> {
     this.#work.signal.throwIfAborted();
     signal?.throwIfAborted();
@@ -313,7 +320,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     await this.#wanted.untilShown(signal, this.#work.signal);
   }
 
-  // --- what the seat tells ---
+  // --- events of the seat ---
 
   onRequest(request: LeaderRequest): void {
     if (request.kind === 'vacate') {
@@ -348,9 +355,12 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#on({ on: 'lost', reason });
   }
 
-  // --- losing it, ending it ---
+  // --- losing the seat, ending the term ---
 
-  /** Tells the work to stop when belief − G has come. The timer may be late, so others call it too. */
+  /**
+   * Tells the work to stop when belief − G has come. The timer may be late, so others call this
+   * too.
+   */
   checkMargin(): void {
     if (!isKept(this.#at)) return;
     if (this.marginMs() <= 0) {
@@ -363,8 +373,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #armStopTimer(): void {
     if (!isKept(this.#at)) return;
     this.#stopTimer?.cancel();
-    // Timers count by the monotonic clock; the wall clock may reach its deadline faster, by the
-    // ratio of the two rates. Look again before that; never wait less than a millisecond.
+    // Timers count by the monotonic clock. The wall clock may reach its deadline sooner, by the
+    // ratio of the two rates. So look again before that, but never wait less than a millisecond.
     const { clockDrift } = this.#scope.timing;
     const waitMs = (this.marginMs() * (1 - clockDrift)) / (1 + clockDrift);
     const delayMs = Math.min(Math.max(1, waitMs), maxTimerMs);
@@ -377,10 +387,10 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #on(event: TermEvent): void {
     const { next, effects } = nextTermAt(this.#at, event);
     this.#at = next;
-    // At once, whoever tells it, and whatever else is being done: nobody may believe a moment longer.
+    // At once, whatever else is being done: belief must not last a moment longer.
     if (effects.some((effect) => effect.do === 'end-belief')) this.#belief.end();
     this.#effects.push(...effects);
-    // Whoever is told something may tell something: that comes after what is to be done already.
+    // A listener may answer with another event. Its effects come after those that are due already.
     if (this.#isActing) return;
     this.#isActing = true;
     try {
@@ -396,7 +406,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     }
   }
 
-  /** One that fails, such as a clock that gives no timer, keeps no other from being done. */
+  /**
+   * An effect may fail, as when a clock gives no timer. The others are carried out all the same.
+   */
   #tryTo(effect: TermEffect): void {
     try {
       this.#act(effect);
@@ -426,7 +438,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
         return;
       }
       case 'end-belief':
-        // Done already.
+        // `#on` has ended the belief already.
         this.#closingTimer?.cancel();
         return;
       case 'release':
@@ -454,7 +466,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     );
   }
 
-  /** Work that has not settled when it is over has no leader behind it any more. */
+  /** When belief is over, work that has not settled has no leader behind it any more. */
   #waitOutBelief(): void {
     this.#closingTimer?.cancel();
     if (this.#at.at !== 'lapsing' || this.#at.settled || this.#at.over) return;

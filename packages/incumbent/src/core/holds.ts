@@ -1,18 +1,25 @@
-/** Seats that stay closed although nobody leads, and how operators open them: for every mechanism. */
+/**
+ * Seats that stay closed although no candidate leads, and how operators open them. For every
+ * mechanism.
+ */
 import { RefusedError } from '../base/errors.ts';
 import { describeNotElected } from '../base/not-elected.ts';
 import type { Reservation, TermSummary } from '../record/record.ts';
 
-/** What `vacate` has lifted: the seat would have stayed closed until then. */
+/** A hold or reservation that `vacate` has lifted. The seat would have stayed closed until then. */
 export interface LiftedHold {
-  /** Whose work was done, or who gave the seat up; undefined where the record does not say. */
+  /**
+   * The candidate whose work was done, or that gave the seat up. Undefined where the record does
+   * not say.
+   */
   readonly by?: string;
-  /** Who alone could have taken the seat; undefined: nobody. */
+  /** The candidate that alone could have taken the seat. Undefined: none could. */
   readonly for?: string;
+  /** The time until which the seat would have stayed closed, in ms since 1970. */
   readonly untilUnixMs: number;
 }
 
-/** The hold of a leader whose work is done; undefined when there is none, or it is over. */
+/** The hold of a leader whose work is done. Undefined when there is none, or it is over. */
 export function holdOf(
   by: string,
   held: { readonly untilUnixMs: number } | undefined,
@@ -22,7 +29,7 @@ export function holdOf(
   return { by, untilUnixMs: held.untilUnixMs };
 }
 
-/** What a leader has left behind that gave the seat up: for somebody, or for nobody. */
+/** The reservation that a leader left when it gave the seat up: for a candidate, or for none. */
 export function reservationOf(
   reservation: Reservation | undefined,
   history: readonly TermSummary[],
@@ -37,7 +44,7 @@ export function reservationOf(
   };
 }
 
-/** @param doubt why nobody can say that the holder is dead */
+/** @param doubt why the holder cannot be called dead */
 export function holdRefusal(
   { by, untilUnixMs }: LiftedHold & { readonly by: string },
   doubt: string,

@@ -8,21 +8,21 @@ import type { ResolvedCampaign } from './options.ts';
 
 interface Around {
   readonly scope: Scope;
-  /** One look at the store. */
+  /** Looks at the store once. */
   readonly inspect: (signal: AbortSignal) => Promise<Snapshot>;
   readonly signal: AbortSignal;
 }
 
 /**
- * The next term of a campaign.
- * @returns rejects NotElectedError after `waitMs`
+ * Waits for the next term of a campaign.
+ * @throws NotElectedError after `waitMs`
  */
 export function nextTerm<Guard>(
   campaign: Campaign<Guard>,
   { waitMs, settles }: ResolvedCampaign,
   around: Around,
 ): Promise<HeldTerm<Guard>> {
-  // An async function more is half a KiB for each who waits.
+  // Another async function here would cost half a KiB for each candidate that waits.
   if (waitMs === undefined) return campaign.next('wait', around.signal);
   if (waitMs === 0) return nextAtOnce(campaign, settles ? 'settle' : 'none', around);
   return nextWithin(campaign, waitMs, around);
@@ -66,7 +66,7 @@ function refusal(why: NotElectedReason, waitMs: number, { election, clock }: Sco
   return new NotElectedError(election, waitMs, why, clock.wallMs());
 }
 
-/** Who waits in a queue is not told of every new leader. */
+/** A candidate that waits in a queue is not told of every new leader, so this asks the store. */
 async function whoLeadsNow(
   known: NotElectedReason,
   { scope, inspect, signal }: Around,

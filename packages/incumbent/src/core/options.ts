@@ -1,4 +1,4 @@
-/** What `createElection` and a campaign take, and what of it is refused. */
+/** The options of `createElection` and of a campaign, and their checks. */
 
 import type { CandidateInfo, CandidateOptions } from '../base/candidate.ts';
 import { checkAddresses, checkMetadata, describeValue } from '../base/candidate.ts';
@@ -17,101 +17,118 @@ import type { CandidateStatus } from './status.ts';
 import type { Proclamation } from './term.ts';
 import type { Trouble } from './trouble.ts';
 
+/** The options of `createElection`. The durations of `TimingOptions` are among them. */
 export interface ElectionOptions<Guard> extends TimingOptions {
-  /** 1 to 200 bytes, no control characters. Everybody who uses it on one store competes. */
+  /**
+   * 1 to 200 bytes, no control characters. All candidates that use one name on one store compete.
+   */
   readonly name: string;
   /** Where the election is held: `file(directory)`, `memory()`, … */
   readonly backend: Backend<Guard>;
+  /** This process as observers see it. A call such as `lead` may replace single fields of it. */
   readonly candidate?: CandidateOptions;
   /**
-   * Told of trouble that nobody waits for: a store that cannot be read while a candidate waits, a watch
-   * that broke. Such trouble passes, or ends in a reason or a view. Without it, and without a subscriber
-   * to `incumbent:trouble`, a store that has not answered for one lease is told once, by
-   * `process.emitWarning` with the code `INCUMBENT_STORE_AWAY`. What it throws is dropped.
+   * Called with trouble that no caller waits for: a waiting candidate cannot read the store, or a
+   * watch broke. Such trouble passes, or ends in a reason or a view. Errors that the function
+   * throws are dropped.
+   *
+   * Without this function and without a subscriber to `incumbent:trouble`, the process warns once
+   * of each store that has not answered for one lease. The warning comes from
+   * `process.emitWarning`, with the code `INCUMBENT_STORE_AWAY`.
    */
   readonly onTrouble?: (trouble: Trouble) => unknown;
   /**
-   * `auto`: the first use of the store makes what it lacks (the table, on PostgreSQL), as `init()` does,
-   * if this user may. `never` (default): a use is refused with `StoreUnsuitableError`, which says what to
-   * run. A store that needs nothing ignores the difference.
+   * `auto`: at its first use the store makes the things that it lacks, as `init()` does, if this
+   * user may. On PostgreSQL that is the table. `never` (default): the call rejects with
+   * `StoreUnsuitableError`, which says what to run. A store that needs nothing ignores this option.
    */
   readonly init?: 'auto' | 'never';
-  /** Time source, for tests. */
+  /** Time source, for tests. Default: the clocks of the machine. */
   readonly clock?: Clock;
-  /** 0 ≤ x < 1, for jitter; for tests. */
+  /** Returns a number from 0 to 1, without 1, for jitter. For tests. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
+/** The options of `terms`, and of each other campaign. */
 export interface CampaignOptions {
-  /** Who campaigns; replaces the `candidate` of `createElection`. */
+  /**
+   * The candidate of this campaign. Its fields replace those of the `candidate` of
+   * `createElection`. Fields that are left out stay.
+   */
   readonly candidate?: CandidateOptions;
-  /** Withdraws: a term that is held is stopped in order and given back first. */
+  /** Withdraws when it aborts. A term that is held is stopped in order and given back first. */
   readonly signal?: AbortSignal;
   /**
    * Hooks that run in order, for each leader that ended unclean, before the new term is announced.
-   * If one fails the seat is given up and the next candidate runs them again.
+   * If one fails, the seat is given up, and the next winner runs them again.
    */
   readonly onUnclean?: FenceHook | readonly FenceHook[];
   /** How long one hook may take. Default 30 s. */
   readonly hookTimeout?: Duration;
-  /** Pause after an unclean predecessor and before the hooks, default 0. */
+  /** Pause after an unclean predecessor and before the hooks. Default 0. */
   readonly takeoverDelay?: Duration;
   readonly health?: HealthOptions;
   /**
-   * `self` (default): this process alone acts for the term, so on stores that can prove its death
-   * a successor need not wait. `declared`: `term.declareActors` says who acts; until then nothing
-   * can be proved.
+   * - `self` (default): this process alone acts for the term. On a store that can prove its death,
+   *   a successor need not wait.
+   * - `declared`: `term.declareActors` says which processes act. Until then no death can be proved.
    */
   readonly actors?: 'self' | 'declared';
   /**
-   * `kill`: a worker thread ends this process (SIGKILL) when the belief of a term is over and its
-   * work has not settled, be it stuck, stopped or only slow. For work that no token can fence. Goes
-   * by the machine's clocks, so not together with `clock`.
+   * `kill`: a worker thread ends this process with SIGKILL when the belief of a term is over and
+   * its work has not settled. The work may be stuck, stopped, or only slow. For work that no token
+   * can fence. It uses the machine's clocks, so it cannot be combined with `clock`.
    */
   readonly watchdog?: 'kill';
   /**
-   * Told at every change of where this candidate stands: whom it follows in the queue, that it leads,
-   * that it is out and why.
+   * Called at every change of this candidate's state. The status says which place it follows in the
+   * queue, that it leads, or why it is out. An error that it throws goes to `onTrouble`.
    */
   readonly onStatus?: (status: CandidateStatus) => void;
   /**
-   * Told when belief ends, on both clocks, at every extension and when it is found to end sooner;
-   * undefined when it is over. Another process of this machine judges it with a `Countdown`.
+   * Called with the end of belief, on both clocks: at every extension, and when it turns out to end
+   * sooner. Called with undefined when belief is over. Another process of this machine can judge it
+   * with a `Countdown`.
    */
   readonly onBelief?: (deadline: Deadline | undefined) => void;
 }
 
+/** The options of `campaign`: those of `terms`, and how long to wait. */
 export interface CampaignOnceOptions extends CampaignOptions {
   /**
-   * Give up waiting for a term after this long with `NotElectedError`, whose `why` says what stood in
-   * the way. 0: do not wait for another candidate. Default: wait for ever. On a store that cannot
-   * tell a record's age nor prove a death, a dead leader is only replaced by a candidate that waits
-   * longer than its lease.
+   * How long to wait for a term. Then the call rejects with `NotElectedError`, whose `why` says
+   * what stood in the way. 0: do not wait for another candidate. Default: wait for ever.
+   *
+   * Some stores can neither tell a record's age nor prove a death. There a dead leader is only
+   * replaced by a candidate that waits longer than its lease.
    */
   readonly wait?: Duration;
   /**
-   * With `wait: 0`. After a restart, and when it is new, a store may have forgotten a leader that still
-   * believes, so nobody can be elected for up to one lease. True (default): this candidate waits for that,
-   * about a lease and three operation timeouts at most; if another one is elected meanwhile, it is refused with that
-   * term, even if it is over already. False: refused at once (`why.kind` is `settling`).
+   * Only with `wait: 0`. After a restart, and when it is new, a store may have forgotten a leader
+   * that still believes. So no candidate can be elected for up to one lease.
    *
-   * On a store that may forget, with the option `age: 'off'`, nobody knows for how long the store has
-   * run but by having watched it. So false never elects a new handle there, such as one of each new
-   * process: only one that has looked at least one lease ago.
+   * True (default): this candidate waits for that, at most about a lease and three operation
+   * timeouts. If another candidate is elected meanwhile, this one is refused with that term, even
+   * if it is over already. False: this candidate is refused at once (`why.kind` is `settling`).
+   *
+   * A store that may forget, with the option `age: 'off'`, cannot tell how long it has run. Only a
+   * handle that has watched it for at least one lease knows. So there false never elects a new
+   * handle, such as one of each new process.
    */
   readonly settle?: boolean;
 }
 
+/** The options of `lead`: those of `campaign`, and what happens around the work. */
 export interface LeadOptions extends CampaignOnceOptions {
   /**
-   * After the work returned, keep the seat until this long after the term began, so that a short
-   * job that a clock triggers everywhere runs once. If the term ends sooner, nobody may take the
-   * seat for what is left. Default 0.
+   * Keeps the seat until this long after the term began, even if the work returns sooner. So a
+   * short job that a clock triggers on many hosts runs once. If the term ends between the return
+   * and that time, no candidate may take the seat for the rest of it. Default 0.
    */
   readonly holdAtLeast?: Duration;
   /**
-   * Asked when a term has ended before its work returned: false rejects with a `TermEndedError`
-   * instead of campaigning again. Default: always again.
+   * Called when a term has ended before its work returned. False: the call rejects with a
+   * `TermEndedError` instead of campaigning again. Default: always true.
    */
   readonly again?: (reason: EndReason) => boolean;
 }
@@ -152,7 +169,7 @@ const termsNames: Record<keyof CampaignOptions, true> = {
   onBelief: true,
 };
 
-/** A call of an election by which somebody campaigns. */
+/** The calls of an election that begin a campaign. */
 export type CampaignCall = 'lead' | 'campaign' | 'terms';
 
 const namesOf: Readonly<Record<CampaignCall, Readonly<Record<string, true>>>> = {
@@ -177,7 +194,10 @@ const elsewhere: Readonly<Record<string, string>> = {
   again: '`lead`',
 };
 
-/** @throws InvalidOptionError; the name, the timing and the candidate are checked elsewhere */
+/**
+ * The name, the timing and the candidate are checked elsewhere.
+ * @throws InvalidOptionError
+ */
 export function checkElectionOptions(options: ElectionOptions<unknown>): void {
   checkNames('createElection', options, electionNames);
   const { backend, clock, random } = options;
@@ -199,7 +219,7 @@ export function checkElectionOptions(options: ElectionOptions<unknown>): void {
   }
 }
 
-/** What a campaign goes by, with everything checked. */
+/** The settings of a campaign, with everything checked. */
 export interface ResolvedCampaign extends Omit<CampaignSettings, 'watchdog'> {
   readonly killOnOverrun: boolean;
   readonly waitMs: number | undefined;
@@ -269,16 +289,15 @@ export function resolveCampaign(
   };
 }
 
-/**
- * The options of a call that takes a signal, and perhaps more.
- * @throws InvalidOptionError
- */
 const proclamationNames: Readonly<Record<keyof Proclamation, true>> = {
   addresses: true,
   metadata: true,
 };
 
-/** @returns what is proclaimed now. @throws InvalidOptionError */
+/**
+ * @returns the addresses and metadata as they are from now on
+ * @throws InvalidOptionError
+ */
 export function checkProclamation(
   proclamation: Proclamation,
   { addresses, metadata }: Pick<SeatState, keyof Proclamation>,
@@ -290,6 +309,10 @@ export function checkProclamation(
   };
 }
 
+/**
+ * Checks the options of a call that takes a signal, and perhaps more.
+ * @throws InvalidOptionError
+ */
 export function checkSignalOption(
   call: string,
   options: unknown,

@@ -9,18 +9,21 @@ import type { Term } from './term.ts';
 type Worked<T> =
   | { readonly outcome: 'returned'; readonly value: T }
   | { readonly outcome: 'threw'; readonly error: unknown }
-  /** The term was over first: what the work returned or threw after that does not count. */
+  /** The term was over first. The value or error of the work does not count any more. */
   | { readonly outcome: 'over'; readonly reason: EndReason };
 
 interface Bounds {
   readonly clock: Clock;
-  /** For so long from the announcement on nobody else may lead, also when the work is done sooner. */
+  /**
+   * For this long after the announcement no other candidate may lead, even if the work is done
+   * sooner.
+   */
   readonly holdAtLeastMs: number;
   /** Withdraws: the work is told to stop. */
   readonly signal: AbortSignal;
 }
 
-/** Runs the work of one term to its end, and the term with it. */
+/** Runs the work of one term to its end, and ends the term with it. */
 export async function runWork<T, Guard>(
   term: HeldTerm<Guard>,
   work: (term: Term<Guard>) => Promise<T> | T,
@@ -35,7 +38,7 @@ export async function runWork<T, Guard>(
     return { outcome: 'over', reason } as const;
   };
   try {
-    // Between the announcement and here somebody may have asked for an end.
+    // An end may have been asked for between the announcement and here.
     if (term.isEnding) return await over();
     let value: T;
     try {
@@ -50,7 +53,7 @@ export async function runWork<T, Guard>(
       await term.ended;
       return { outcome: 'threw', error };
     }
-    // Work that blocked the event loop may have outlived its term before anybody could say so.
+    // Work that blocked the event loop may have outlived its term unnoticed.
     term.checkMargin();
     if (term.isEnding) return await over();
     // From here on a withdrawal only cuts the holding short: the work is done.
@@ -65,7 +68,10 @@ export async function runWork<T, Guard>(
   }
 }
 
-/** Keeps the seat after the work is done; if it ends sooner, nobody may take it for the rest. */
+/**
+ * Keeps the seat after the work is done. If the term ends sooner, no candidate may take the seat
+ * for the rest of the time.
+ */
 async function hold(
   term: HeldTerm<unknown>,
   { clock, holdAtLeastMs, signal }: Bounds,
@@ -80,7 +86,7 @@ async function hold(
   forget();
 }
 
-/** Whether an error of the work is only the echo of the term's own end. */
+/** True when an error of the work only repeats the term's own end. */
 function isCausedBy(error: unknown, term: HeldTerm<unknown>): boolean {
   const seen = new Set<unknown>();
   for (let cause = error; cause instanceof Error && !seen.has(cause); cause = cause.cause) {

@@ -16,11 +16,14 @@ export interface KeptTerm {
   /** False: its seat is not to be confirmed any more. */
   readonly isKept: () => boolean;
   readonly tell: (event: TermEvent) => void;
-  /** Looks at the clocks: the timer that does so may be late, or set for what they said before. */
+  /** Looks at the clocks. The timer that does so may be late, or set for what they said before. */
   readonly look: () => void;
 }
 
-/** Confirms a seat again and again, and makes the record show what is wanted, until it is not kept any more. */
+/**
+ * Confirms a seat again and again, and makes the record show the wanted state, until it is not kept
+ * any more.
+ */
 export class SeatKeeper<Guard> {
   /** Never rejects. */
   readonly ended: Promise<void>;
@@ -38,12 +41,12 @@ export class SeatKeeper<Guard> {
     this.ended = this.#keep();
   }
 
-  /** There is something to be found out, or to be shown, at once. */
+  /** There is something to find out, or to show, at once. */
   wake(): void {
     this.#wakeup.raise();
   }
 
-  /** A renewal after this would only make the others wait longer. */
+  /** Stops confirming. A renewal after this would only make the other candidates wait longer. */
   stop(): void {
     this.#operation?.abort();
     this.#wakeup.raise();
@@ -63,18 +66,22 @@ export class SeatKeeper<Guard> {
           // Nothing was learnt, or the seat is ours and the record cannot be made to say more.
           dueMs = clock.monotonicMs() + timing.retryBackoffMs;
         } else {
-          // From its sending: a confirmation may be shared, and then it is older than our asking. What was
-          // wanted meanwhile does not wait for that: every change has raised the wake-up.
+          // Counts from the sending: a shared confirmation may be older than our request for it. A
+          // state that was wanted meanwhile does not wait for that, because every change has raised
+          // the wake-up.
           dueMs = this.#confirmedAt.monotonicMs + timing.renewEveryMs;
         }
       }
     } catch (error) {
-      // A defect of ours: the belief runs out.
+      // A defect of ours. The belief runs out.
       scope.onTrouble('keeping a term', error);
     }
   }
 
-  /** One confirmation. @returns true when it arrived */
+  /**
+   * Asks for one confirmation.
+   * @returns true when it arrived
+   */
   async #confirm(revision: number): Promise<boolean> {
     const { term, scope, belief, wanted, isKept, tell, look } = this.#of;
     const { token } = term;

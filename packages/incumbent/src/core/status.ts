@@ -2,23 +2,26 @@ import { withJson } from '../base/json.ts';
 import type { NotElectedReason } from '../base/not-elected.ts';
 import type { QueuePosition } from './contest.ts';
 
-/** What became of a candidacy: told at every change, the latest last. */
+/** The state of a candidacy. Reported at every change, in order. */
 export interface CandidateStatus {
-  /** Its place in the queue; where the store has no queue, the candidate's id. */
+  /** The candidate's place in the queue. Where the store has no queue, the candidate's id. */
   readonly candidateId: string;
-  /** `none`: not in line, because it has left, stays out, or its term has ended. */
+  /** `none`: not in line. It has left, it stays out, or its term has ended. */
   readonly role: 'leader' | 'follower' | 'none';
-  /** The place before it, while it follows. */
+  /** The place before its own, while it follows. */
   readonly following: string | undefined;
-  /** What it followed before that. */
+  /** The place that it followed before that. */
   readonly wasFollowing: string | undefined;
-  /** What it waits for, and until when where that is known: `describeNotElected` says it in words. */
+  /** Why it waits, and until when where that is known. `describeNotElected` says it in words. */
   readonly waitingFor?: NotElectedReason;
-  /** Why the candidacy or the term ended, where something went wrong. */
+  /** The error that ended the candidacy or the term, if there was one. */
   readonly error?: unknown;
 }
 
-/** Of its own or an operator's will; whoever waits for anything else is in line. */
+/**
+ * Reasons for which a candidate is out of line, by its own or an operator's will. With any other
+ * reason it is in line.
+ */
 const staysOut: ReadonlySet<NotElectedReason['kind']> = new Set([
   'drained',
   'aside',
@@ -26,13 +29,13 @@ const staysOut: ReadonlySet<NotElectedReason['kind']> = new Set([
   'lost',
 ]);
 
-/** Keeps what the next status needs to know of the last one, and tells nothing twice. */
+/** Remembers the last status for the next one, and reports nothing twice. */
 export class StatusTeller {
   readonly #tell: (status: CandidateStatus) => void;
   readonly #onTrouble: (error: unknown) => void;
   #last: CandidateStatus;
 
-  /** @param tell what it throws goes to `onTrouble` and no further */
+  /** @param tell its errors go to `onTrouble` and no further */
   constructor(
     id: string,
     tell: (status: CandidateStatus) => void,
@@ -43,12 +46,12 @@ export class StatusTeller {
     this.#last = { candidateId: id, role: 'none', following: undefined, wasFollowing: undefined };
   }
 
-  /** @param why when it is another one than before */
+  /** @param why when it differs from the reason before */
   follows({ place, following }: QueuePosition, why: NotElectedReason | undefined): void {
     const last = this.#last;
     const isSame = last.candidateId === place && last.following === following;
     if (isSame && last.role === 'follower' && why === undefined) return;
-    // The first in line follows nobody, and does not lead yet.
+    // The first in line follows no place, and does not lead yet.
     const wasFollowing = isSame
       ? last.wasFollowing
       : last.candidateId === place
@@ -64,7 +67,7 @@ export class StatusTeller {
     });
   }
 
-  /** @param why another one than before */
+  /** @param why differs from the reason before */
   waits(why: NotElectedReason): void {
     const { candidateId, following, wasFollowing } = this.#last;
     const role = staysOut.has(why.kind) ? 'none' : 'follower';

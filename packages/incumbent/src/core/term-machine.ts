@@ -1,15 +1,20 @@
 /**
- * What a term is, as a machine: its states, what happens to it, and what is to be done then. Pure: no clock, no I/O.
- * `held-term.ts` tells it what happens, and does what it says; `npm run explore` walks all of it.
+ * A term as a state machine: its states, its events, and the effects of each. Pure: no clock, no
+ * I/O. `held-term.ts` reports the events and carries out the effects. `npm run explore` walks all
+ * of it.
  *
- * The order that it keeps: the end is decided → the work is told → the work settles, renewed meanwhile if the end
- * was voluntary, else until belief is over → belief ends → the seat is released, or left if the work goes on.
+ * The order that it keeps: the end is decided → the work is told → the work settles → belief ends →
+ * the seat is released. A term with a voluntary end is renewed until its work settles. Any other
+ * waits at most until belief is over. If the work then goes on, the seat is left to run out.
  */
 import type { EndReason } from '../base/reasons.ts';
 import { isVoluntary, takesSeatAway } from '../base/reasons.ts';
 import type { TermState } from './term.ts';
 
-/** Whether the last attempt to confirm it brought an answer. `told`: the seat has said that none may come. */
+/**
+ * Whether the last attempt to confirm the term was answered. `told`: the seat has said that no
+ * answer may come.
+ */
 export type Doubt = 'none' | 'told' | 'failed';
 
 export interface TermEnd {
@@ -17,15 +22,13 @@ export interface TermEnd {
   readonly error?: unknown;
 }
 
-/** Before it is announced nobody knows of it, and it leads nobody. */
+/** Before a term is announced, no other process knows of it, and it leads no one. */
 interface Known {
   readonly announced: boolean;
 }
 
 export type TermAt = Known &
-  /**
-   * From the win on: its seat is confirmed again and again. Left when its end is decided.
-   */
+  /** From the win on: the seat is confirmed again and again. Left when an end is decided. */
   (
     | {
         readonly at: 'kept';
@@ -33,16 +36,16 @@ export type TermAt = Known &
         readonly settled: boolean;
       }
     /**
-     * A voluntary end is decided, and the work has been told: it goes on being confirmed until the work has settled,
-     * was waited for long enough, or the seat is lost.
+     * A voluntary end is decided, and the work has been told. The term goes on being confirmed.
+     * Left when the work has settled, was waited for long enough, or the seat is lost.
      */
     | {
         readonly at: 'stopping';
         readonly end: TermEnd;
       }
     /**
-     * Confirmed no more: what is believed runs out. Left when the last confirmation is through, and either the work has
-     * settled or belief is over.
+     * The term is not confirmed any more, and belief runs out. Left when the last confirmation is
+     * through, and either the work has settled or belief is over.
      */
     | {
         readonly at: 'lapsing';
@@ -53,9 +56,11 @@ export type TermAt = Known &
         /** No confirmation is on its way any more. */
         readonly through: boolean;
       }
-    /** Nothing is believed any more, the work has settled: the seat is being given back, or left to run out. */
+    /**
+     * Belief is over and the work has settled. The seat is being given back, or left to run out.
+     */
     | { readonly at: 'releasing'; readonly end: TermEnd }
-    /** Nothing is believed any more, and the work goes on: the seat is being left to run out. */
+    /** Belief is over and the work goes on. The seat is being left to run out. */
     | { readonly at: 'abandoning'; readonly end: TermEnd; readonly settled: boolean }
     /** The seat has been left, and the work goes on. */
     | { readonly at: 'overrunning'; readonly end: TermEnd }
@@ -66,20 +71,20 @@ export type TermAt = Known &
 export type TermEvent =
   /** A confirmation has arrived in time. */
   | { readonly on: 'confirmed' }
-  /** An attempt to confirm it has failed, or had no answer. */
+  /** An attempt to confirm the term has failed, or had no answer. */
   | { readonly on: 'unconfirmed' }
   /** The seat says that no confirmation may come for a while. */
   | { readonly on: 'doubted' }
-  /** The record says that it leads. */
+  /** The record says that the term leads. */
   | { readonly on: 'announced' }
   /** Belief − G has come. */
   | { readonly on: 'margin-over' }
   | { readonly on: 'belief-over' }
-  /** The seat is lost. `endsBelief`: nobody may believe in it any more, at once. */
+  /** The seat is lost. `endsBelief`: belief must be over at once. */
   | { readonly on: 'lost'; readonly reason: EndReason; readonly endsBelief?: boolean }
-  /** Somebody asks for its end. */
+  /** An end is asked for. */
   | { readonly on: 'asked-to-stop'; readonly end: TermEnd }
-  /** The work was told to stop for longer than it is renewed for. */
+  /** The work was told to stop, and has taken longer than the term is renewed for. */
   | { readonly on: 'waited-enough' }
   /** The work has settled. */
   | { readonly on: 'settled' }
@@ -92,19 +97,19 @@ export type TermEffect =
   | { readonly do: 'show'; readonly state: TermState }
   /** Tells the work. */
   | { readonly do: 'stop-work'; readonly end: TermEnd }
-  /** Waits for the work as long as it is renewed for: `waited-enough` then. */
+  /** Waits for the work for as long as the term is renewed for it. Then reports `waited-enough`. */
   | { readonly do: 'wait-for-work' }
-  /** No further confirmation; the one that is under way is given up: `through` then. */
+  /** No further confirmation. The one that is under way is given up, then `through` is reported. */
   | { readonly do: 'stop-keeping' }
-  /** Belief is ended now, before its time. */
+  /** Ends belief now, before its time. */
   | { readonly do: 'end-belief' }
-  /** `left` then. */
+  /** Gives the seat back, then reports `left`. */
   | { readonly do: 'release'; readonly reason: EndReason }
-  /** The work runs on without a belief. */
+  /** Reports that the work runs on without a belief. */
   | { readonly do: 'tell-overrun'; readonly reason: EndReason }
-  /** Leaves the seat to run out: `left` then. */
+  /** Leaves the seat to run out, then reports `left`. */
   | { readonly do: 'abandon' }
-  /** Tells everybody who waits for its end. `overran`: the work has settled after belief was over. */
+  /** Tells all that wait for the end. `overran`: the work has settled after belief was over. */
   | {
       readonly do: 'finish';
       readonly end: TermEnd;
@@ -114,7 +119,7 @@ export type TermEffect =
 
 export interface TermStep {
   readonly next: TermAt;
-  /** In this order. */
+  /** To be carried out in this order. */
   readonly effects: readonly TermEffect[];
 }
 
@@ -125,7 +130,7 @@ export const firstTermAt: TermAt = {
   settled: false,
 };
 
-/** What is told of a term that is at this point, as long as its belief holds. */
+/** The state that users see while belief holds. */
 export function shownAt(state: TermAt): TermState {
   switch (state.at) {
     case 'kept':
@@ -141,7 +146,7 @@ export function shownAt(state: TermAt): TermState {
   }
 }
 
-/** Whether it is confirmed again and again. */
+/** True while the term is confirmed again and again. */
 export function isKept(state: TermAt): boolean {
   return state.at === 'kept' || state.at === 'stopping';
 }
@@ -161,7 +166,7 @@ export function hasSettled(state: TermAt): boolean {
   }
 }
 
-/** The end that was decided; the first one stays. */
+/** The end that was decided. The first one stays. */
 export function endOf(state: TermAt): TermEnd | undefined {
   return state.at === 'kept' ? undefined : state.end;
 }
@@ -264,7 +269,7 @@ function whileLapsing(state: Lapsing, event: TermEvent): TermStep {
   }
 }
 
-/** A voluntary end, or another one that somebody asks for. */
+/** A voluntary end, or another one that was asked for. */
 function stopped(state: Kept, end: TermEnd): TermStep {
   const tell = tellWork(end);
   if (!isVoluntary(end.reason) || state.settled) {
@@ -281,7 +286,7 @@ function lost(state: Kept, end: TermEnd, over: boolean): TermStep {
   return { ...step, effects: [...step.effects, ...tellWork(end)] };
 }
 
-/** State first, then the event: whoever hears of it finds everything decided. */
+/** The state comes before the event, so a listener finds everything decided. */
 function tellWork(end: TermEnd): readonly TermEffect[] {
   return [
     { do: 'show', state: 'stopping' },
@@ -299,7 +304,7 @@ function lapse(
   return { next, effects: [...ending, { do: 'stop-keeping' }] };
 }
 
-/** Whether it may be given back now, or has to be left. */
+/** Decides whether the seat can be given back now, or has to be left. */
 function closed(state: Lapsing, before: readonly TermEffect[]): TermStep {
   const { end, announced, settled, over, through } = state;
   if (!through || !(settled || over)) return { next: state, effects: before };
@@ -333,9 +338,9 @@ function told(before: TermAt, next: TermAt): TermStep {
   return { next, effects: shownAt(before) === state ? [] : [{ do: 'show', state }] };
 }
 
-/** Whoever loses it so has no seat any more, and nobody may believe in it, at once. */
+/** True when this loss means that the leader has no seat any more. Belief must then end at once. */
 function endsBelief({ reason, endsBelief: now }: Extract<TermEvent, { on: 'lost' }>): boolean {
-  // Who loses it to the end of the election, and is not just asked to go, has no place any more.
+  // A term that is lost because the election has ended has no place any more.
   return now === true || takesSeatAway(reason) || reason === 'election-ended';
 }
 

@@ -5,22 +5,24 @@ import type { Scope } from './contest.ts';
 import type { Watchdog } from './watchdog.ts';
 
 export interface BeliefListeners {
-  /** Told the new end of belief at every extension, and undefined when belief is over. */
+  /**
+   * Called with the new end of belief at every extension, and with undefined when belief is over.
+   */
   readonly onBelief?: ((deadline: Deadline | undefined) => unknown) | undefined;
-  /** Goes by the work: it is told of the belief until the work has settled. */
+  /** Told of the belief until the work has settled. */
   readonly watchdog?: Watchdog | undefined;
 }
 
-/** The belief of a term, told to those who watch over it, and how long the work has outlived it. */
+/** The belief of a term. Tells listeners of it, and measures how long the work has outlived it. */
 export class ToldBelief {
   readonly #belief: Belief;
   readonly #clock: Clock;
   readonly #onTrouble: Scope['onTrouble'];
   readonly #listeners: BeliefListeners;
   #hasWorkSettled = false;
-  /** What was lost of it, as it was told last. */
+  /** The `lostMs` that the listeners were told last. */
   #toldLostMs = 0;
-  /** Monotonic: when it was over, by whichever clock said so first. */
+  /** When belief was over, on the monotonic clock, by the clock that said so first. */
   #overAtMs = 0;
   #overrunMs = 0;
 
@@ -36,19 +38,19 @@ export class ToldBelief {
     return this.#belief.remainingMs();
   }
 
-  /** How long the work ran on after it; 0 until that has settled. */
+  /** How long the work ran on after belief was over, in ms. 0 until the work has settled. */
   get overrunMs(): number {
     return this.#overrunMs;
   }
 
-  /** @returns false when it is over: a late confirmation never revives it */
+  /** @returns false when belief is over: a late confirmation never revives it */
   extend(sentAt: Instant): boolean {
     if (!this.#belief.extend(sentAt)) return false;
     this.#tell();
     return true;
   }
 
-  /** Who begins to watch over it later has not seen what our looks have. */
+  /** A listener that begins to watch later has not seen what our looks have found lost. */
   tellWhatWasLost(): void {
     if (this.#belief.deadline?.lostMs !== this.#toldLostMs) this.#tell();
   }

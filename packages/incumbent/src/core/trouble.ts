@@ -1,4 +1,4 @@
-/** Trouble that nobody waits for: a store that is away, a hook of the user's that throws. */
+/** Trouble that no caller waits for: a store that is away, a user's hook that throws. */
 import { channel } from 'node:diagnostics_channel';
 import type { Clock } from '../base/clock.ts';
 import { formatDuration } from '../base/duration.ts';
@@ -6,17 +6,21 @@ import { textOf } from '../base/thrown.ts';
 import type { Backend } from './contest.ts';
 import { publish } from './diagnostics.ts';
 
-/** What was tried, in words, and what it failed with. */
+/** Trouble that no caller waits for. `what` names the attempt in words, `error` is its failure. */
 export interface Trouble {
+  /** The attempt, in words, such as "keeping a term". */
   readonly what: string;
   readonly error: unknown;
 }
 
-/** Code of the one warning of a process whose store does not answer, and who listens to nothing. */
+/**
+ * The code of the one warning in a process whose store does not answer, and that listens to
+ * nothing.
+ */
 export const storeAwayCode = 'INCUMBENT_STORE_AWAY';
 
 const troubles = channel('incumbent:trouble');
-/** Stores that were warned of: once in a process, however many elections are on them. */
+/** Stores that were warned of. One warning in a process, however many elections are on a store. */
 const warned = new Set<string>();
 
 interface TroubleSource {
@@ -28,10 +32,10 @@ interface TroubleSource {
   readonly listener: ((trouble: Trouble) => unknown) | undefined;
 }
 
-/** Tells whoever listens. Where nobody does, a store that is away is not to be away in silence. */
+/** Reports trouble to listeners. Without a listener, it warns of a store that stays away. */
 export class TroubleTeller {
   readonly #source: TroubleSource;
-  /** Since when no operation was answered. */
+  /** The time since which no operation was answered. */
   #silent: { readonly sinceMs: number; readonly sinceUnixMs: number } | undefined;
 
   constructor(source: TroubleSource) {
@@ -58,14 +62,16 @@ export class TroubleTeller {
     }
     try {
       const answer = listener({ what, error });
-      // What the listener does about it is its own affair.
+      // A failure of the listener is its own affair.
       if (answer instanceof Promise) answer.catch(() => {});
     } catch {
-      // As above: there is nobody left to tell.
+      // As above. No listener is left to tell.
     }
   };
 
-  /** By no timer, which would keep the process alive: whoever needs the store asks again and again. */
+  /**
+   * Uses no timer, which would keep the process alive. Code that needs the store asks again anyway.
+   */
   #warn(what: string, error: unknown): void {
     const { election, backend, clock, leaseMs } = this.#source;
     const store = `${backend.kind} ${backend.description}`;

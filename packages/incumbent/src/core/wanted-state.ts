@@ -1,7 +1,7 @@
 import { Deferred, onAbort } from '../base/wait.ts';
 import type { SeatState } from './contest.ts';
 
-/** What the record is to show of a leader, and whether it is known to show it. */
+/** The state that the record is to show of a leader, and whether it is known to show it. */
 export class WantedState {
   #state: SeatState;
   #revision = 0;
@@ -9,7 +9,7 @@ export class WantedState {
   #shownRevision = 0;
   #shown = new Deferred<void>();
 
-  /** @param state as the record shows it */
+  /** @param state as the record shows it now */
   constructor(state: SeatState) {
     this.#state = state;
   }
@@ -27,7 +27,7 @@ export class WantedState {
     return this.shows(this.#revision);
   }
 
-  /** Whether the record shows what was wanted at that revision, or something later. */
+  /** True when the record shows the state wanted at that revision, or a later one. */
   shows(revision: number): boolean {
     return this.#shownRevision >= revision;
   }
@@ -37,7 +37,7 @@ export class WantedState {
     this.#revision += 1;
   }
 
-  /** The record shows what was wanted at that revision. */
+  /** The record shows the state wanted at that revision. */
   onShown(revision: number): void {
     if (revision <= this.#shownRevision) return;
     this.#shownRevision = revision;
@@ -45,7 +45,10 @@ export class WantedState {
     this.#shown = new Deferred();
   }
 
-  /** Resolves when the record shows what is wanted now. @throws the reason of the first signal that aborts */
+  /**
+   * Resolves when the record shows the state that is wanted now.
+   * @throws the reason of the first signal that aborts
+   */
   async untilShown(...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
     const revision = this.#revision;
     const stop = new Deferred<void>();

@@ -3,15 +3,17 @@ import type { Deadline } from '../base/deadline.ts';
 
 /** Ends this process when belief is over and the work of the term has not settled. */
 export interface Watchdog {
-  /** The new end of belief; undefined: the work has settled. */
+  /** The new end of belief. Undefined: the work has settled. */
   update(deadline: Deadline | undefined): void;
   close(): void;
 }
 
-/** At least this often the worker looks at both clocks: one of them may step or stand still. */
+/** The worker looks at both clocks at least this often: either may step or stand still. */
 const lookEveryMs = 100;
 
-/** The two-clock law of deadline.ts, which has its proof, as the worker needs it: without imports. */
+/**
+ * The two-clock law of deadline.ts, which has its proof. Without imports, as the worker needs it.
+ */
 export const countdownSource = `
 const roundingMs = 5;
 const longestMs = 3_600_000;
@@ -65,11 +67,12 @@ class Countdown {
 
 /**
  * Runs in a worker thread, so a stuck event loop does not stop it. It must never renew: a leader
- * whose main thread hangs has to lose. A string, so that it is the same from sources and from a
- * bundle; a script as well as a module, for the worker inherits `--input-type`.
+ * whose main thread hangs has to lose. It is a string, so that it is the same from sources and from
+ * a bundle. It runs as a script and as a module, because the worker inherits `--input-type`.
  *
- * Shared: the five numbers of a deadline in µs as int64, the first one 0 when there is no term, and
- * an int32 that counts updates: odd while one is being written, when nothing is read.
+ * Shared memory: the five numbers of a deadline in µs as int64, and an int32 that counts updates.
+ * The first number is 0 when there is no term. The count is odd while a deadline is being written,
+ * and nothing is read then.
  */
 const source = `
 const { buffer, lookEveryMs } = process.getBuiltinModule('node:worker_threads').workerData;

@@ -1,13 +1,13 @@
-/** Where a leader can be reached, read from what its candidate published. */
+/** The address of a leader, read from the addresses that its candidate published. */
 import type { CandidateInfo } from '../base/candidate.ts';
 import { describeValue } from '../base/candidate.ts';
 import { InvalidOptionError } from '../base/errors.ts';
 
-/** Which of a leader's addresses to use; undefined: none of them. */
+/** Picks one of a leader's addresses. Undefined: none of them. */
 export type AddressOf = (leader: CandidateInfo) => string | undefined;
 
 export interface Address {
-  /** Lower case, without the colon; undefined for `host:port`. */
+  /** Lower case, without the colon. Undefined for `host:port`. */
   readonly scheme: string | undefined;
   /** An IPv6 address stands without brackets. */
   readonly host: string;
@@ -15,8 +15,8 @@ export interface Address {
 }
 
 /**
- * Reads `10.0.0.7:50051`, `[2001:db8::7]:50051`, `host:8080` or `https://host:8443`. A record is
- * written by others: what is anything more (credentials, a path, a query) is no address.
+ * Reads `10.0.0.7:50051`, `[2001:db8::7]:50051`, `host:8080` or `https://host:8443`. Others write
+ * the record. So a text with credentials, a path or a query is no address.
  */
 export function parseAddress(text: string): Address | undefined {
   const match = /^(?:([a-z][a-z\d+.-]*):\/\/)?([^/?#@\\\s]+)\/?$/i.exec(text);

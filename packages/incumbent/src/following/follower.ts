@@ -1,4 +1,4 @@
-/** Waiting for a leader, for requests that cannot go on without one. */
+/** Waits for a leader, for requests that cannot go on without one. */
 import { setMaxListeners } from 'node:events';
 import { describeValue } from '../base/candidate.ts';
 import { systemClock } from '../base/clock.ts';
@@ -9,8 +9,8 @@ import type { KnownLeader } from './leader-watch.ts';
 import { LeaderWatch } from './leader-watch.ts';
 
 /**
- * One user's hold on the process's observation of an election, until it is closed. Does not keep
- * the process alive; waiting for a leader does, since somebody waits for what comes after.
+ * One user's hold on the process's observation of an election, until it is closed. It does not keep
+ * the process alive. Waiting for a leader does, because a request comes after it.
  */
 export class Follower {
   readonly election: Election;
@@ -28,7 +28,7 @@ export class Follower {
     this.#unsubscribe = this.#watch.subscribe(() => {});
   }
 
-  /** True when nothing will be seen any more. */
+  /** True when no view will come any more. */
   get isOver(): boolean {
     return this.#closing.signal.aborted || this.#watch.sight?.state === 'closed';
   }
@@ -44,34 +44,39 @@ export class Follower {
   }
 
   /**
-   * Whom requests should go to. While the store cannot be read, the one that led last: whether it
-   * still does is for itself to say, and it knows.
+   * The leader that requests should go to. While the store cannot be read, that is the last known
+   * leader. It knows itself whether it still leads.
    */
   get leader(): KnownLeader | undefined {
     const sight = this.#watch.sight;
     return sight?.led === true ? sight.leader : undefined;
   }
 
-  /** Token of the term that leads, or led last. */
+  /** The token of the term that leads, or led last. */
   get token(): bigint | undefined {
     return this.#watch.sight?.token;
   }
 
-  /** What is known turned out to be wrong: reads the store soon, rarely however often asked. */
+  /**
+   * The known leader turned out to be wrong. Reads the store soon, but rarely, however often
+   * this is called.
+   */
   lookAgain(): void {
     this.#watch.lookAgain();
   }
 
-  /** @returns ends the subscription */
+  /** @returns a function that ends the subscription */
   onChange(listener: () => void): () => void {
     return this.#watch.subscribe(listener);
   }
 
   /**
-   * Waits until `pick` gives something; asks it at once, then at each change.
+   * Waits until `pick` returns a value. Calls it at once, and then at each change.
    * @param waitMs 0 to 2^31 - 1
    * @returns undefined when `waitMs` passed first
-   * @throws `signal.reason`; what `pick` throws; ClosedError when nothing will be seen any more
+   * @throws `signal.reason` when aborted
+   * @throws the error of `pick`
+   * @throws ClosedError when no view will come any more
    */
   until<T>(
     pick: (follower: this) => T | undefined,
@@ -98,7 +103,7 @@ export class Follower {
           if (found !== undefined) settle(() => resolve(found));
           return found !== undefined;
         } catch (error) {
-          // It is the user's: whoever else follows must not hear of it.
+          // The error is the user's, and must not reach other followers.
           settle(() => reject(error));
           return true;
         }
@@ -115,7 +120,7 @@ export class Follower {
     });
   }
 
-  /** Idempotent. The observation itself ends with its last subscriber. */
+  /** A second call does nothing. The observation itself ends with its last subscriber. */
   close(): void {
     this.#closing.abort();
     this.#unsubscribe();

@@ -1,22 +1,22 @@
 /**
- * What travels in headers. A request may speak of several elections, so both of the first two are
- * lists of equal length: `incumbent-election: billing, storage` and `incumbent-token: 12, 7`. Names
- * are percent-encoded (`encodeURIComponent`), tokens decimal.
+ * The contents of our headers. A request may speak of several elections. So the first two are lists
+ * of equal length: `incumbent-election: billing, storage` and `incumbent-token: 12, 7`. Names are
+ * percent-encoded (`encodeURIComponent`), and tokens are decimal.
  */
 
 /** Elections, in the order of their tokens. */
 export const electionHeader = 'incumbent-election';
 /**
- * Tokens. On a request: the term it comes from (`carryToken`) or believes in (`toLeader`). On an
- * answer: the term that answered, or of a refusal the newest one known.
+ * Tokens. On a request: the term that it comes from (`carryToken`) or believes in (`toLeader`). On
+ * an answer: the term that answered. On a refusal: the newest term known.
  */
 export const tokenHeader = 'incumbent-token';
 /**
- * On an answer: the request was not passed on, so nothing came of it, and why. `term-ended`: it was,
- * by a method that changes nothing.
+ * On an answer: why the request was not passed on, so that nothing came of it. Only with
+ * `term-ended` it was passed on, by a method that changes nothing.
  */
 export const refusedHeader = 'incumbent-refused';
-/** On a request: the elections whose followers have passed it on; they do so once. */
+/** On a request: the elections whose followers have passed it on. Each passes it on once. */
 export const proxiedHeader = 'incumbent-proxied';
 
 /** A header as Node and undici give it. */
@@ -24,7 +24,7 @@ export type HeaderValue = string | readonly string[] | undefined;
 
 const maxEntries = 100;
 
-/** @returns undefined when the two do not fit together or are not what they should be */
+/** @returns undefined when the two do not fit together, or are malformed */
 export function readTokens(
   elections: HeaderValue,
   tokens: HeaderValue,
@@ -57,7 +57,7 @@ export function writeName(election: string): string {
   return encodeURIComponent(election);
 }
 
-/** The two header values. */
+/** The values of the two headers. */
 export function writeTokens(tokens: Iterable<readonly [string, bigint]>): {
   readonly elections: string;
   readonly tokens: string;

@@ -1,4 +1,4 @@
-/** Following the leader: what the gRPC resolver and the HTTP parts share. */
+/** Following the leader: the parts that gRPC and HTTP share. */
 
 export { type Address, type AddressOf, checkAddressOf, parseAddress } from './address.ts';
 export { checkElection, Follower } from './follower.ts';

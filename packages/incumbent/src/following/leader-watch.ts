@@ -1,4 +1,4 @@
-/** One observation of an election for everybody in this process who follows its leader. */
+/** One observation of an election for all followers of its leader in this process. */
 import type { CandidateInfo } from '../base/candidate.ts';
 import { systemClock } from '../base/clock.ts';
 import { ClosedError } from '../base/errors.ts';
@@ -14,11 +14,14 @@ export interface KnownLeader {
   readonly token: bigint | undefined;
 }
 
-/** What a follower of the leader knows. */
+/** A follower's knowledge of the leader. */
 export interface Sight {
-  /** `closed`: the handle on the election was closed, nothing will ever be seen again. */
+  /** `closed`: the handle on the election was closed, so nothing will ever be seen again. */
   readonly state: View['state'] | 'closed';
-  /** Who leads, or led last: while the state is `unknown`, whoever led when the store was last read. */
+  /**
+   * The present leader, or the last one. While the state is `unknown`, the leader when the store
+   * was last read.
+   */
   readonly leader: KnownLeader | undefined;
   /** Whether that leader led when last seen: true for `led`, and for `unknown` after `led`. */
   readonly led: boolean;
@@ -28,17 +31,20 @@ export interface Sight {
   readonly error: Error | undefined;
 }
 
-/** Between looks that were asked for, at first and at most; doubled while the trouble lasts. */
+/**
+ * The pause between looks that were asked for, at first and at most. It doubles while
+ * the trouble lasts.
+ */
 const firstPauseMs = 1000;
 const longestPauseMs = 30_000;
-/** Nobody has asked for so long: whoever asks then is in another trouble. */
+/** After so long without a request for a look, the next one is about other trouble. */
 const peaceMs = 10_000;
 
 const watches = new WeakMap<Election, LeaderWatch>();
 
 /**
- * Follows `election.observe()` as long as somebody subscribes: the first subscription begins it, the
- * end of the last one ends it. Keeps no process alive.
+ * Follows `election.observe()` as long as there are subscribers. The first subscription begins it,
+ * and the end of the last one ends it. It does not keep the process alive.
  */
 export class LeaderWatch {
   readonly #election: Election;
@@ -60,14 +66,16 @@ export class LeaderWatch {
     return watch;
   }
 
-  /** Undefined until something was seen, and when nobody subscribes. */
+  /** Undefined until something was seen, and without subscribers. */
   get sight(): Sight | undefined {
     return this.#sight;
   }
 
   /**
-   * @param listener told every change; never from within this call. What is known stands in `sight`
-   * @returns ends the subscription; idempotent
+   * A second call of the returned function does nothing.
+   * @param listener called with every change, but never from within this call. The present state
+   * is in `sight`
+   * @returns a function that ends the subscription
    */
   subscribe(listener: (sight: Sight) => void): () => void {
     // A function of our own, so that one listener can subscribe twice.
@@ -79,12 +87,15 @@ export class LeaderWatch {
       if (this.#subscribers.size > 0) return;
       this.#observing?.end();
       this.#observing = undefined;
-      // What is not watched is not known.
+      // Without an observation nothing is known.
       this.#sight = undefined;
     };
   }
 
-  /** Reads the store soon, once, besides what the observation does; rarely, however often asked. */
+  /**
+   * Reads the store soon, once, besides the observation. It does so rarely, however often
+   * this is called.
+   */
   lookAgain(): void {
     this.#observing?.lookAgain((view) => {
       if (this.#sight !== undefined && isNews(view, this.#sight)) this.#see(view);
@@ -94,7 +105,7 @@ export class LeaderWatch {
   #see(view: View | 'closed'): void {
     this.#sight = next(this.#sight, view);
     for (const subscriber of [...this.#subscribers]) {
-      // What one of them does wrong is not the others' trouble.
+      // The failure of one subscriber must not reach the others.
       try {
         subscriber(this.#sight);
       } catch (error) {
@@ -124,8 +135,9 @@ function next(before: Sight | undefined, view: View | 'closed'): Sight {
 }
 
 /**
- * Whether one look knows more than the observation. It does not know for how long a record has not
- * changed, so a term that the observation found dead may look alive to it: only another term counts.
+ * True when one look knows more than the observation. A look does not know for how long a
+ * record has not changed. A term that the observation found dead may look alive to it, so only
+ * another term counts.
  */
 function isNews(view: View, sight: Sight): boolean {
   const known = sight.token ?? -1n;
@@ -144,9 +156,9 @@ class Observing {
   #isLooking = false;
   #endWait: (() => void) | undefined;
   #lastAskedMs = Number.NEGATIVE_INFINITY;
-  /** How many views the observation has told. */
+  /** How many views the observation has reported. */
   #told = 0;
-  /** Of the newest term that a look has found since the observation told anything. */
+  /** The token of the newest term that a look has found since the observation last reported. */
   #foundToken: bigint | undefined;
   #pauseMs = firstPauseMs;
   #notBeforeMs = 0;
@@ -181,7 +193,7 @@ class Observing {
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof ClosedError) return this.#see('closed');
-        // Observations end in views, not in errors; should one do so after all, it begins anew.
+        // Observations end in views, not in errors. If one fails after all, it begins anew.
         this.#see({
           state: 'unknown',
           sinceUnixMs: systemClock.wallMs(),
@@ -193,8 +205,8 @@ class Observing {
   }
 
   /**
-   * What was read before a look may be told after it. If it is older than what that has found, the
-   * store is asked once more; it may have been begun anew as well.
+   * A view that was read before a look may be reported after it. If it is older than the look's
+   * finding, the store is asked once more. The election may have been begun anew as well.
    */
   async #settle(view: View): Promise<View> {
     const found = this.#foundToken;
@@ -230,18 +242,20 @@ class Observing {
     const told = this.#told;
     try {
       const view = await this.#election.leader({ signal });
-      // What the observation told meanwhile may be newer.
+      // A view that the observation reported meanwhile may be newer.
       if (signal.aborted || told !== this.#told) return;
       this.#foundToken = view.token;
       see(view);
     } catch {
-      // The observation tells what is wrong with the store.
+      // The observation reports the store's trouble.
     }
     this.#notBeforeMs = systemClock.monotonicMs() + this.#pauseMs;
     this.#pauseMs = Math.min(2 * this.#pauseMs, longestPauseMs);
   }
 
-  /** Resolves after `ms`, when the observation ends, or, if it is a look's, when that is due sooner. */
+  /**
+   * Resolves after `ms`, or when the observation ends. For a look, also when that is due sooner.
+   */
   #pause(ms: number, ofLook = false): Promise<void> {
     const { signal } = this.#end;
     return new Promise((resolve) => {

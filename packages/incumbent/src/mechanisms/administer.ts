@@ -1,7 +1,7 @@
 /**
- * What operators ask, written into the record. They never take the seat from under a believer: the record keeps
- * holder, incarnation, nonce, actors and lease, so that the holder still finds its own attempts and everybody
- * else still waits out its belief.
+ * Writes operators' requests into the record. Operators never take the seat from under a believer.
+ * The record keeps holder, incarnation, nonce, actors and lease. So the holder still finds its own
+ * attempts, and all other candidates still wait out its belief.
  */
 import { isIncurable, RefusedError, StoreUnavailableError } from '../base/errors.ts';
 import { sleep } from '../base/wait.ts';
@@ -11,26 +11,29 @@ import type { View } from '../record/record.ts';
 
 const maxTries = 20;
 
-/** What one look at the election found, and what the request calls for there. */
+/** One look at the election, and the answer to the request there. */
 export interface Look {
   readonly view: View;
-  /** Of the term that is there. */
+  /** The token of the term that is there. */
   readonly token: bigint;
   /**
-   * @returns undefined when it says so already, or there is nothing to do
+   * @returns undefined when the record shows the request already, or there is nothing to do
    * @throws RefusedError
    */
   readonly plan: () => Promise<Plan | undefined>;
 }
 
 export interface Plan {
-  /** Which hold that lifts. */
+  /** The hold that this write lifts. */
   readonly lifted?: LiftedHold | undefined;
-  /** @returns false: something else was written meanwhile. A rejection may have had its effect */
+  /**
+   * A rejected write may have had its effect all the same.
+   * @returns false when another write came between
+   */
   readonly write: () => Promise<boolean>;
 }
 
-/** Looks and writes until what was asked stands in the record, or cannot. */
+/** Looks and writes until the request stands in the record, or cannot stand there. */
 export async function administer(
   scope: Scope,
   request: AdminRequest,
@@ -40,17 +43,21 @@ export async function administer(
   const { clock, timing, random, onTrouble, election } = scope;
   const isForOneTerm = request.kind === 'vacate' || request.kind === 'transfer';
   let mayHaveWritten = false;
-  /** By a write that had no answer. */
+  /** Lifted by a write that had no answer. */
   let lifted: Pick<AdminResult, 'lifted'> = {};
-  /** The term that was asked: a later one is not meant. By its token, for a name may come again. */
+  /**
+   * The term that was asked. A later one is not meant. It is known by its token, for a name
+   * may come again.
+   */
   let askedToken: bigint | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     const { view, token, plan } = await look();
     askedToken ??= token;
-    // It has gone meanwhile, perhaps because an attempt without an answer has landed.
+    // The term has gone meanwhile, perhaps because an attempt without an answer has landed.
     const hasGone = isForOneTerm && token !== askedToken;
     const next = hasGone ? undefined : await planned(plan, mayHaveWritten && isForOneTerm);
-    // Nothing left to write: either there never was, or an attempt without an answer has landed.
+    // There is nothing left to write. Either there never was, or an attempt without an
+    // answer has landed.
     if (next === undefined) return { changed: mayHaveWritten, view, ...lifted };
     if (next.lifted !== undefined) lifted = { lifted: next.lifted };
     try {
@@ -71,8 +78,8 @@ export async function administer(
 }
 
 /**
- * @param mayBeDone a write without an answer may have been heard, and the leader have gone: what is refused now was
- *   done then
+ * @param mayBeDone true when a write without an answer may have been heard, and the leader may have
+ * gone. A request that is refused now was then granted
  */
 async function planned(plan: Look['plan'], mayBeDone: boolean): Promise<Plan | undefined> {
   try {
@@ -83,7 +90,7 @@ async function planned(plan: Look['plan'], mayBeDone: boolean): Promise<Plan | u
   }
 }
 
-/** @param waiting who waits, as far as anybody knows */
+/** @param waiting the candidates that are known to wait */
 export function notWaiting(id: string, waiting: readonly { readonly id: string }[]): RefusedError {
   const known = waiting.map((candidate) => `"${candidate.id}"`).join(', ');
   return new RefusedError(

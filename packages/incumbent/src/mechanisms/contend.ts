@@ -1,42 +1,54 @@
 /**
- * The one loop in which a candidate contends for a seat: try, and then wait, back off or leave. What an attempt
- * comes to is the mechanism's; what becomes of that is decided here.
+ * The one loop in which a candidate contends for a seat: try, and then wait, back off or leave. The
+ * mechanism makes an attempt. This loop decides what follows from its verdict.
  */
 import { isIncurable } from '../base/errors.ts';
 import { backoffMs } from '../core/backoff.ts';
 import type { Candidacy, Scope } from '../core/contest.ts';
 
-/** What an attempt has come to. */
+/** The verdict of one attempt. */
 export type Verdict<Seat> =
   | { readonly kind: 'won'; readonly seat: Seat }
-  /** The store has answered as hoped: it is tried again after `ms`, or when something happens. */
+  /** The store has answered as expected. Try again after `ms`, or when something happens. */
   | { readonly kind: 'wait'; readonly ms: number }
   /**
-   * Somebody is before us. It is tried again when `until` resolves. The loop waits for that, and not the attempt:
-   * an async function more is half a KiB for each who waits.
+   * Another candidate is before us. Try again when `until` resolves. The loop waits for that, and
+   * not the attempt: another async function would cost half a KiB for each candidate that waits.
    */
   | { readonly kind: 'behind'; readonly until: () => Promise<unknown> }
-  /** Nothing has changed, and nobody can say why: at once the first time, then less and less soon. */
+  /**
+   * Nothing has changed, for an unknown reason. Try again at once the first time, then
+   * at growing intervals.
+   */
   | { readonly kind: 'unchanged' }
-  /** It has said why. Trying on must not make the loop hot. */
+  /** The attempt has reported its reason. Trying again must not make the loop hot. */
   | { readonly kind: 'failed' }
   /** A candidate that does not wait was told why it is not elected. */
   | { readonly kind: 'refused' };
 
-/** A mechanism's side, for one campaign. */
+/** The side of the mechanism, for one campaign. */
 export interface Contender<Seat> {
   attempt(): Promise<Verdict<Seat>>;
-  /** Waits so long, or until something happens. @param hasFailed the last attempt has */
+  /**
+   * Waits for `ms`, or until something happens.
+   * @param hasFailed true after a failed attempt
+   */
   pause(ms: number, hasFailed: boolean): Promise<void>;
-  /** Whether it goes on after a failure: who does not wait for others does not wait for the store. */
+  /**
+   * True when the candidate goes on after a failure. One that does not wait for others does not
+   * wait for the store.
+   */
   bearsFailure(): boolean;
-  /** When the campaign is over, however. Not won: nothing of it stays behind. */
+  /**
+   * Called when the campaign is over, for whatever reason. Without a win, nothing of
+   * it stays behind.
+   */
   leave(hasWon: boolean): Promise<void>;
 }
 
 /**
- * @returns undefined: it does not wait, and was told why it is not elected
- * @throws what nobody can cure, or the reason of the signal
+ * @returns undefined when the candidate does not wait, and was told why it is not elected
+ * @throws `signal.reason` when aborted, and errors that waiting cannot cure
  */
 export async function contend<Seat>(
   contender: Contender<Seat>,

@@ -1,32 +1,35 @@
-/** What observers are told, whatever the mechanism: look, tell, and wait until something may have changed. */
+/** Observing, for every mechanism: look, tell, and wait until something may have changed. */
 import { isIncurable } from '../base/errors.ts';
 import { asError } from '../base/thrown.ts';
 import type { Wakeup } from '../base/wait.ts';
 import type { Scope, Snapshot } from '../core/contest.ts';
 import type { ElectionRecord, View } from '../record/record.ts';
 
-/** A mechanism's side of it. */
+/** The side of the mechanism. */
 export interface Observed {
   /** Raised when there may be something new. */
   readonly wakeup: Wakeup;
   /**
-   * @returns what there is now, and for how long to wait for the wake-up. `isSinceKnown`: somebody has said when
-   * it began; else it counts from when it was first seen
+   * @returns the present view, and how long to wait for the wake-up, in ms. `isSinceKnown`: the
+   * record says when the view began. Otherwise it counts from when it was first seen
    */
   look(): Promise<{
     readonly view: View;
     readonly waitMs: number;
     readonly isSinceKnown?: boolean;
   }>;
-  /** Up to that much is added to each wait: who polls shall not do so all at once. Default: 0. */
+  /**
+   * Up to this is added to each wait, so that observers that poll do not do so all at
+   * once. Default 0.
+   */
   readonly spreadMs?: number;
-  /** Before the next look, and at the end: watches of the last one are over. */
+  /** Called before the next look, and at the end. Watches of the last look are over then. */
   forget?(): void;
 }
 
 /**
- * The present view, then a view for every look, until `signal` aborts. Never writes. The caller leaves out
- * repetitions.
+ * The present view, then a view for every look, until `signal` aborts. Never writes. The caller
+ * leaves out repetitions.
  * @param recheckMs how long to wait after an answer that says no wait would help
  */
 export async function* observe(
@@ -35,7 +38,7 @@ export async function* observe(
   recheckMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<View, void, void> {
-  /** Since when nobody is seen to lead, whoever has died meanwhile. */
+  /** The time since which no leader is seen, whichever leaders have died meanwhile. */
   let vacantSinceMs: number | undefined;
   while (!signal.aborted) {
     let view: View;
@@ -65,7 +68,7 @@ export async function* observe(
   }
 }
 
-/** What a record says to operators, whoever leads. */
+/** The parts of a record that concern operators, in every mechanism. */
 export function toldBy(
   record: ElectionRecord | undefined,
   wallMs: number,

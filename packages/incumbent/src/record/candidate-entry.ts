@@ -1,17 +1,23 @@
-/** A candidate as a store keeps it beside the record: in its place in a queue, or in a list of those who wait. */
+/**
+ * A candidate as a store keeps it beside the record: in its place in a queue, or in a list of
+ * waiting candidates.
+ */
 import type { CandidateInfo } from '../base/candidate.ts';
 
 export function encodeCandidate({ id, incarnation, addresses, metadata }: CandidateInfo): string {
   return JSON.stringify({ id, incarnation, addresses, metadata });
 }
 
-/** Sorted by id. What is not ours to read is left out. */
+/** The candidates in `entries`, sorted by id. Entries that are not ours are left out. */
 export function decodeCandidates(entries: readonly string[]): readonly CandidateInfo[] {
   const found = entries.map((entry) => candidateIn(objectIn(entry)));
   return found.filter((candidate) => candidate !== undefined).sort(byId);
 }
 
-/** @returns undefined where none is named; addresses and metadata that are none are left out */
+/**
+ * @returns undefined when `entry` names no candidate. Addresses and metadata of a wrong type are
+ * left out.
+ */
 export function candidateIn(entry: unknown): CandidateInfo | undefined {
   if (!isObject(entry)) return undefined;
   const { id, incarnation, addresses, metadata } = entry;
@@ -24,7 +30,7 @@ export function candidateIn(entry: unknown): CandidateInfo | undefined {
   };
 }
 
-/** @returns undefined for what is no JSON, or no object in it */
+/** @returns undefined when the text is no JSON, or no object */
 export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -34,7 +40,7 @@ export function objectIn(text: string): Readonly<Record<string, unknown>> | unde
   }
 }
 
-/** Those of one id by their incarnations. */
+/** By id, and candidates of one id by their incarnations. */
 export function byId(a: CandidateInfo, b: CandidateInfo): number {
   return compare(a.id, b.id) || compare(a.incarnation, b.incarnation);
 }

@@ -10,28 +10,28 @@ import {
   readSharedFields,
 } from './record-fields.ts';
 
-/** The format this version writes, and the newest it reads. */
+/** The newest format that this version reads, and the one that it writes. */
 export const recordFormat = 1;
 
-/** A seat that is held: by whom, and what they owe. */
+/** A seat that is held. */
 export interface LeaseHolding extends Holding {
   /** False while the holder still fences its predecessor. */
   readonly announced: boolean;
   readonly actors: readonly Actor[] | null;
   /**
-   * The holder is a foreign program that counts its confirmations and not its terms: observers are
-   * told of no token. Only in what a store has read, never written.
+   * The holder is a foreign program that counts its confirmations and not its terms. Observers then
+   * see no token. A store sets this when it reads, and never writes it.
    */
   readonly tokenless?: boolean;
 }
 
-/** Every write replaces the whole of it. Releasing vacates, and keeps the token. */
+/** Every write replaces all of it. A release vacates the seat, and keeps the token. */
 export interface LeaseRecord extends ElectionRecord<LeaseHolding> {
   /** D: how long this version must stay unchanged before the holder counts as gone. */
   readonly leaseMs: number;
 }
 
-/** The record as JSON; tokens as decimal strings. */
+/** The record as JSON, with tokens as decimal strings. */
 export function encodeLeaseRecord(record: LeaseRecord): string {
   return JSON.stringify({ format: recordFormat, ...record }, (_key, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
@@ -40,7 +40,8 @@ export function encodeLeaseRecord(record: LeaseRecord): string {
 
 /**
  * @param location the file, key or object, for the error
- * @throws RecordDamagedError, RecordTooNewError
+ * @throws RecordDamagedError when the text is no record of ours
+ * @throws RecordTooNewError when a newer version wrote it
  */
 export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
   const parsed = parseRecord(text, location);
@@ -81,7 +82,7 @@ function readActor(reader: FieldReader, value: unknown): Actor {
   return actor as Actor;
 }
 
-/** The record of an election that nobody has led. */
+/** The record of an election that has had no leader yet. */
 export function emptyLeaseRecord(election: string, nonce: string, leaseMs: number): LeaseRecord {
   return { election, token: 0n, nonce, leaseMs, ...nobodyYet };
 }

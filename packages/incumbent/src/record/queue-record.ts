@@ -10,32 +10,35 @@ import {
   readSharedFields,
 } from './record-fields.ts';
 
-/** The format this version writes, and the newest it reads. */
+/** The newest format that this version reads, and the one that it writes. */
 export const queueRecordFormat = 1;
 
-/** Who leads, or led and never said that it stopped. It is announced by being named. */
+/**
+ * The present leader, or the last one when it never said that it stopped. To be named is to be
+ * announced.
+ */
 export interface QueueHolding extends Holding {
-  /** The name of its place. */
+  /** The name of the leader's place. */
   readonly place: string;
-  /** D of its handle: for people. */
+  /** D of the leader's handle: for people. */
   readonly leaseMs: number;
 }
 
 /**
- * Who leads or led last. Committed with a check of the leader's place before it is announced, and
- * with the deletion of that place when it ends clean. So whoever leads is named here, and who is
- * named here without being there has ended unclean.
+ * The record of an election in a queue. Before a term is announced, it is committed with a check of
+ * the leader's place. At a clean end, it is committed with the deletion of that place. So the
+ * leader is always named here, and a named leader without a place has ended unclean.
  */
 export interface QueueRecord extends ElectionRecord<QueueHolding> {
-  /** The place of the last term that was announced; empty before the first. */
+  /** The place of the last term that was announced. Empty before the first. */
   readonly place: string;
   /** H of the last leader: how long its successor has to wait if it ended unclean. */
   readonly beliefMs: number;
 }
 
-/** The record as JSON; tokens as decimal strings. */
+/** The record as JSON, with tokens as decimal strings. */
 export function encodeQueueRecord(record: QueueRecord): string {
-  // Not by a replacer, which would be called for every field of fifty terms at each hand-over.
+  // A replacer would be called for every field of fifty terms at each hand-over.
   const { election, token, place, nonce, beliefMs, ended, holding, reservation } = record;
   return JSON.stringify({
     ...{ incumbent: 'queue', format: queueRecordFormat, election, token: token.toString() },
@@ -50,14 +53,15 @@ function withText<Fields extends { readonly token: bigint }>(fields: Fields): ob
   return { ...fields, token: fields.token.toString() };
 }
 
-/** True when this is a record of ours, of whatever format; else it is somebody else's data. */
+/** True when this is a record of ours, of any format. False: it is the data of another program. */
 export function isQueueRecord(text: string): boolean {
   return text.startsWith('{"incumbent":"queue"');
 }
 
 /**
  * @param location the node or key, for the error
- * @throws RecordDamagedError, RecordTooNewError
+ * @throws RecordDamagedError when the text is no record of ours
+ * @throws RecordTooNewError when a newer version wrote it
  */
 export function decodeQueueRecord(text: string, location: string): QueueRecord {
   const parsed = parseRecord(text, location);
@@ -89,7 +93,7 @@ function readHolding(reader: FieldReader, value: unknown): QueueHolding {
   };
 }
 
-/** The record of an election that nobody has led. */
+/** The record of an election that has had no leader yet. */
 export function emptyQueueRecord(election: string, nonce: string): QueueRecord {
   return { election, token: 0n, place: '', nonce, beliefMs: 0, ...nobodyYet };
 }

@@ -1,4 +1,4 @@
-/** Reading the fields that the records of all mechanisms share. */
+/** Reads the fields that the records of all mechanisms share. */
 import type { CandidateInfo } from '../base/candidate.ts';
 import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
@@ -39,7 +39,7 @@ export function checkFormat({ reader, fields }: ParsedRecord, newest: number): v
 
 type SharedFields = Pick<ElectionRecord, 'reservation' | 'unfenced' | 'drains' | 'history'>;
 
-/** In the order in which they are written. */
+/** The fields in the order in which they are written. */
 export function readSharedFields({ reader, fields }: ParsedRecord): SharedFields {
   return {
     reservation: reader.optional(fields['reservation'], (value) => readReservation(reader, value)),
@@ -49,7 +49,7 @@ export function readSharedFields({ reader, fields }: ParsedRecord): SharedFields
   };
 }
 
-/** What a record says of an election that nobody has led. */
+/** The shared fields of an election that has had no leader yet. */
 export const nobodyYet: SharedFields & { readonly ended: boolean; readonly holding: undefined } = {
   ended: false,
   holding: undefined,
@@ -127,7 +127,7 @@ function readTermSummary(reader: FieldReader, value: unknown): TermSummary {
   };
 }
 
-/** Takes JSON apart; every mismatch is a `RecordDamagedError` that names the field. */
+/** Takes JSON apart. Every mismatch is a `RecordDamagedError` that names the field. */
 export class FieldReader {
   readonly location: string;
 

@@ -3,59 +3,72 @@ import type { NotElectedReason } from '../base/not-elected.ts';
 import type { EndReason } from '../base/reasons.ts';
 
 /**
- * One term of the past, as the record remembers it. Times are the wall clocks of those who wrote.
- * `JSON.stringify` writes its token as a decimal text.
+ * One term of the past, as the record remembers it. Each time is by the wall clock of the process
+ * that wrote it. `JSON.stringify` writes the token as a decimal text.
  */
 export interface TermSummary {
+  /** The token of the term. */
   readonly token: bigint;
+  /** The id of the candidate that led. */
   readonly id: string;
+  /** The incarnation of the candidate that led. */
   readonly incarnation: string;
+  /** When the term began, in ms since 1970. */
   readonly fromUnixMs: number;
-  /** For an unclean end: when the successor took over. */
+  /** For an unclean end: the time at which the successor took over. */
   readonly toUnixMs: number;
   /** `unclean`: the leader never said that it stopped. */
   readonly why: EndReason | 'unclean';
 }
 
-/** A leader whose end nobody confirmed, and whom nobody has fenced yet. */
+/** A leader whose end was never confirmed, and that no later leader has fenced yet. */
 export interface UncleanLeader extends CandidateInfo {
+  /** The token of the term that ended unclean. */
   readonly token: bigint;
 }
 
 /** How many past terms a record keeps. */
 export const historyLimit = 50;
-/** How many unfenced leaders a record keeps; more than this many failed takeovers in a row drop the oldest. */
+/**
+ * How many unfenced leaders a record keeps. After more failed takeovers in a row, the oldest are
+ * dropped.
+ */
 export const unfencedLimit = 20;
 /** How many drained candidates a record keeps. */
 export const drainLimit = 100;
 
-/** A candidate that is to stay out. */
+/** A candidate that an operator keeps out. */
 export interface Drain {
+  /** The id of the candidate. */
   readonly id: string;
-  /** By the wall clock of whoever reads it: not a matter of safety. */
+  /** By the reader's wall clock. Safety does not depend on it. */
   readonly untilUnixMs: number;
 }
 
-/** What an operator asks of the leader. It stays in the record until the leader has gone. */
+/** An operator's request to the leader. It stays in the record until the leader has gone. */
 export type LeaderRequest =
   | { readonly kind: 'vacate'; readonly nonce: string }
   | { readonly kind: 'transfer'; readonly to: string; readonly nonce: string };
 
 /**
- * After a release: who may take the seat first. Over when a candidate has seen it for `reserveMs` by
- * its own clock, or when its wall clock is past `untilUnixMs`, so that candidates that do not live
- * long can wait it out too. Not a matter of safety: nobody believes.
+ * After a release: the candidate that may take the seat first. A reservation is over when a
+ * candidate has seen it for `reserveMs` by its own clock. It is also over when the candidate's wall
+ * clock is past `untilUnixMs`, so that short-lived candidates can wait it out too. Safety does not
+ * depend on it: no process believes that it leads.
  */
 export interface Reservation {
-  /** Candidate id; undefined: nobody. */
+  /** The id of a candidate. Undefined: no candidate may take the seat. */
   readonly for: string | undefined;
+  /** How long the reservation lasts, in ms, by each candidate's own observation. */
   readonly reserveMs: number;
+  /** The end of the reservation by a wall clock, in ms since 1970. */
   readonly untilUnixMs: number;
 }
 
 /**
- * Nobody takes the seat before `untilUnixMs` by their wall clock, or for `ms` by their own
- * observation, whichever is over first. Not a matter of safety: nobody believes.
+ * The seat stays closed until one of two times is over. One is `untilUnixMs`, by the candidate's
+ * wall clock. The other is `ms`, by what the candidate itself has observed. Safety does not depend
+ * on it: no process believes that it leads.
  */
 export interface Held {
   readonly ms: number;
@@ -63,8 +76,8 @@ export interface Held {
 }
 
 /**
- * One process, or a group or session of them, that acts for a term, described so that another process on
- * the same machine can prove it dead. Opaque to everything but the store that made it.
+ * One process that acts for a term, or a group or session of processes. The description lets
+ * another process on the same machine prove it dead. Only the store that made it can read it.
  */
 export type Actor = Readonly<Record<string, string | number>>;
 
@@ -72,22 +85,28 @@ export type Actor = Readonly<Record<string, string | number>>;
 export interface Holding {
   readonly candidate: CandidateInfo;
   readonly electedAtUnixMs: number;
-  /** An operator took the seat away: no confirmation counts any more, but belief must run out. */
+  /** An operator took the seat away. No confirmation counts any more, but belief must run out. */
   readonly revoked: boolean;
   readonly request: LeaderRequest | undefined;
-  /** The work is done and the seat is only held: nobody takes it before then, even if the holder dies. */
+  /**
+   * The work is done and the seat is only held. Until then no candidate takes it, even if the
+   * holder dies.
+   */
   readonly held?: Held | undefined;
 }
 
-/** What is on record of an election, whatever it is decided by. `token` never falls. */
+/** The record of an election, whatever mechanism decides it. `token` never falls. */
 export interface ElectionRecord<Seat extends Holding = Holding> {
   readonly election: string;
-  /** Of the term that is held, or was held last. */
+  /** The token of the term that is held, or was held last. */
   readonly token: bigint;
-  /** Chosen by whoever wrote as a candidate; operators keep it. Tells an attempt's outcome. */
+  /**
+   * Chosen by the candidate that wrote the record. Operators keep it. It tells the outcome of an
+   * attempt.
+   */
   readonly nonce: string;
   readonly ended: boolean;
-  /** Who leads, or led and never said that it stopped. */
+  /** The present leader, or the last one when it never said that it stopped. */
   readonly holding: Seat | undefined;
   readonly reservation: Reservation | undefined;
   /** Leaders that ended unclean and that no later leader has fenced. */
@@ -96,14 +115,17 @@ export interface ElectionRecord<Seat extends Holding = Holding> {
   readonly history: readonly TermSummary[];
 }
 
-/** What a record of either mechanism says of its terms. */
+/** The terms in a record of either mechanism. */
 export interface Terms {
   readonly token: bigint;
   readonly history: readonly TermSummary[];
   readonly holder: (CandidateInfo & { readonly announced: boolean }) | undefined;
 }
 
-/** A term of a queue is on record once it is announced, and so its record does not say that it is. */
+/**
+ * The terms of a record. A queue's record does not say whether its term is announced: it names a
+ * leader only once that one is announced.
+ */
 export function termsOf(
   record: ElectionRecord<Holding & { readonly announced?: boolean }> | undefined,
 ): Terms {
@@ -114,8 +136,8 @@ export function termsOf(
 }
 
 /**
- * The last term that led and that began after `before` was read, whether it is over or not. A higher
- * token alone is no such term: it may be that of a write that was taken back.
+ * The last term that led and that began after `before` was read, whether it is over or not. A
+ * higher token alone is no proof of such a term: its write may have been taken back.
  */
 export function electedSince(before: Terms, now: Terms): NotElectedReason | undefined {
   const wasWaiting = now.token === before.token && before.holder?.announced === false;
@@ -132,7 +154,7 @@ export function electedSince(before: Terms, now: Terms): NotElectedReason | unde
   return last && { kind: 'led', id: last.id, token: last.token, over: true };
 }
 
-/** What keeps candidate `id` out by now; undefined: nothing, or nothing any more. */
+/** The drain that keeps candidate `id` out at `wallMs`. Undefined: there is none, or it is over. */
 export function drainOf(
   record: { readonly drains: readonly Drain[] } | undefined,
   id: string,
@@ -141,13 +163,13 @@ export function drainOf(
   return record?.drains.find((drain) => drain.id === id && drain.untilUnixMs > wallMs);
 }
 
-/** A drain stays in the record for so long after it is over. */
+/** How long a drain stays in the record after it is over. */
 const drainKeptMs = 86_400_000;
 
 /**
- * The drains for the next record. Whoever writes it may have a clock that is ahead, and must not erase
- * what still counts for all others: so a drain is dropped a day after it is over, or when there is no
- * room for it. Whoever reads leaves out those that are over.
+ * The drains for the next record. The writer's clock may be ahead, and must not erase a drain that
+ * still counts for all others. So a drain is dropped a day after it is over, or when there is no
+ * room for it. Readers leave out those that are over.
  * @param room for how many more there must be room
  */
 export function keptDrains(
@@ -164,25 +186,28 @@ export function keptDrains(
 }
 
 /**
- * What an observer knows. `JSON.stringify` writes its token as a decimal text; a copy such as
- * `{ ...view }` has a bigint, which `JSON.stringify` refuses.
+ * An observer's knowledge of the election. `JSON.stringify` writes its token as a decimal text. A
+ * copy such as `{ ...view }` has a bigint, which `JSON.stringify` refuses.
  */
 export interface View {
   /**
-   * `led`: the record names a leader. `vacant`: nobody leads, or the one who did cannot believe so
-   * any more. `unknown`: the store cannot be read. `ended`: finished for everybody.
+   * - `led`: the record names a leader.
+   * - `vacant`: no candidate leads, or the last leader cannot believe any more that it does.
+   * - `unknown`: the store cannot be read.
+   * - `ended`: the election was ended for everybody.
    */
   readonly state: 'led' | 'vacant' | 'unknown' | 'ended';
+  /** The leader. Only while the state is `led`. */
   readonly leader?: CandidateInfo;
-  /** Token of the term that leads, or led last. */
+  /** The token of the term that leads, or led last. */
   readonly token?: bigint;
-  /** Wall clock: when the term began, or when this state was first seen. */
+  /** By a wall clock: when the term began, or when this state was first seen. */
   readonly sinceUnixMs: number;
   /** Why the state is `unknown`. */
   readonly error?: Error;
 }
 
-/** True when an observer need not be told: the same state of the same term. */
+/** True when an observer need not be told again: the state and the term are the same. */
 export function sameView(a: View, b: View): boolean {
   return (
     a.state === b.state &&
@@ -200,7 +225,7 @@ function sameCandidate(a: CandidateInfo | undefined, b: CandidateInfo | undefine
   );
 }
 
-/** The history with one more term, the oldest dropped beyond the limit. */
+/** The history with one more term. Beyond the limit the oldest is dropped. */
 export function appendTerm(
   history: readonly TermSummary[],
   term: TermSummary,

@@ -1,7 +1,7 @@
 /**
- * Every change of a record, as a pure function: no I/O, no clock, nothing random. Who calls these decides when a
- * change may be written; what it says is decided here, for all mechanisms. The token never falls: only whoever
- * wins writes another one, and it is higher.
+ * Every change of a record, as a pure function: no I/O, no clock, nothing random. The caller
+ * decides when a change may be written. Its content is decided here, for all mechanisms. The token
+ * never falls: only a winner writes another one, and it is higher.
  */
 import type { CandidateInfo } from '../base/candidate.ts';
 import { RefusedError } from '../base/errors.ts';
@@ -16,25 +16,25 @@ import type {
 } from './record.ts';
 import { appendTerm, drainLimit, keptDrains, unfencedLimit } from './record.ts';
 
-/** What whoever writes a record brings along. */
+/** The part of a new record that its writer brings along. */
 export interface Writing {
   /** Never used before. */
   readonly nonce: string;
   readonly wallMs: number;
 }
 
-/** A lease names its holder before that one leads, a queue does not. */
+/** A lease names its holder before that one leads. A queue does not. */
 interface Announced extends Holding {
   readonly announced?: boolean;
 }
 
 type AnyRecord = ElectionRecord<Announced>;
 
-// --- after a leader whose end nobody confirmed ---
+// --- after a leader whose end was never confirmed ---
 
 /**
- * Who would have to be fenced by whoever leads after `record`.
- * @param wasOurs whether the winner has written it: what it led in it is known to be over
+ * The leaders that the leader after `record` would have to fence.
+ * @param wasOurs whether the winner wrote `record` itself: its own term in it is known to be over
  */
 export function unfencedAfter(
   record: AnyRecord | undefined,
@@ -46,7 +46,7 @@ export function unfencedAfter(
   return [...unfenced, { ...holding.candidate, token }].slice(-unfencedLimit);
 }
 
-/** With the term of a leader that never said that it stopped. */
+/** The history, with the term of a leader that never said that it stopped. */
 export function historyAfter(
   record: AnyRecord | undefined,
   wallMs: number,
@@ -60,7 +60,7 @@ export function historyAfter(
   return appendTerm(history, { token, id, incarnation, ...times, why: 'unclean' });
 }
 
-/** Who led before whoever wins after `record`; undefined: nobody did. */
+/** The leader before the one that wins after `record`. Undefined: there was none. */
 export function predecessorIn(
   record: AnyRecord | undefined,
   wasOurs: boolean,
@@ -76,8 +76,8 @@ export function predecessorIn(
 }
 
 /**
- * The seat is open, and whoever takes it finds whom to fence. Only to be written where a candidate could take the
- * seat: the holder cannot believe any more.
+ * Opens the seat. The next winner finds the leaders that it has to fence. May be written only where
+ * a candidate could take the seat: the holder cannot believe any more.
  */
 export function vacated<Record extends AnyRecord>(
   record: Record,
@@ -90,8 +90,9 @@ export function vacated<Record extends AnyRecord>(
 }
 
 /**
- * A win that landed too late is taken back: as if it had not been, but for its token, which is not given again.
- * @param before what the win has replaced
+ * Takes back a win that landed too late, as if it had never been. Only its token stays: it is not
+ * given again.
+ * @param before the record that the win has replaced
  */
 export function takenBack<Record extends AnyRecord>(
   record: Record,
@@ -111,21 +112,21 @@ export function takenBack<Record extends AnyRecord>(
 
 // --- by the leader ---
 
-/** How a term ends that says so. */
+/** The end of a term whose leader says so. */
 export interface CleanEnd {
   readonly reason: EndReason;
-  /** False: it was stopped before it began. */
+  /** False: the term was stopped before it began. */
   readonly hasLed: boolean;
   readonly fromUnixMs: number;
   readonly toUnixMs: number;
-  /** Whoever still has to be fenced by the next leader. */
+  /** The leaders that the next leader still has to fence. */
   readonly unfenced: readonly UncleanLeader[];
-  /** Only this candidate may take the seat for `reserveMs`; undefined: nobody may. */
+  /** Only this candidate may take the seat for `reserveMs`. Undefined: no candidate may. */
   readonly reservedFor?: string;
   readonly reserveMs?: number;
 }
 
-/** Its leader gives the seat back. */
+/** The leader gives the seat back. */
 export function released<Record extends AnyRecord>(
   record: Record,
   { id, incarnation }: Pick<CandidateInfo, 'id' | 'incarnation'>,
@@ -134,7 +135,7 @@ export function released<Record extends AnyRecord>(
 ): Record {
   const { reserveMs, reservedFor, hasLed: did, fromUnixMs, toUnixMs, reason: why } = end;
   const { token, holding } = record;
-  // An operator who takes the seat by force opens it.
+  // An operator that takes the seat by force opens it.
   const isOpen = reserveMs === undefined || holding?.revoked === true;
   return {
     ...record,
@@ -152,9 +153,13 @@ export function released<Record extends AnyRecord>(
   };
 }
 
-// --- by operators: whoever leads stays on record, with all that its own writes are found by ---
+// --- by operators: the leader stays on record, with all fields by which it knows its own writes
+// ---
 
-/** The leader is asked to go. A candidate that is asked for already: undefined. */
+/**
+ * Asks the leader to go.
+ * @returns undefined when the same candidate is asked for already, or the seat is not held
+ */
 export function asked<Record extends AnyRecord>(
   record: Record,
   request: LeaderRequest,
@@ -167,23 +172,23 @@ export function asked<Record extends AnyRecord>(
   return { ...record, holding: { ...holding, request } };
 }
 
-/** Its leader's confirmations count no more; everybody still waits its belief out. */
+/** The leader's confirmations do not count any more. All candidates still wait its belief out. */
 export function revoked<Record extends AnyRecord>(record: Record, nonce: string): Record {
   const { holding } = record;
   if (holding === undefined) return record;
   const request: LeaderRequest = { kind: 'vacate', nonce };
-  // Its holder finds that it is revoked, and does not write the hold again.
+  // The holder finds that it is revoked, and does not write the hold again.
   return { ...record, holding: { ...holding, request, revoked: true, held: undefined } };
 }
 
-/** What keeps the seat closed although nobody works. */
+/** Lifts a hold or a reservation, which keep the seat closed although no work runs. */
 export function opened<Record extends AnyRecord>(record: Record): Record {
   const { holding } = record;
   if (holding === undefined) return { ...record, reservation: undefined };
   return { ...record, holding: { ...holding, held: undefined } };
 }
 
-/** @returns undefined: it says so already */
+/** @returns undefined when the record says so already */
 export function ended<Record extends AnyRecord>(
   record: Record,
   isEnded: boolean,
@@ -192,9 +197,9 @@ export function ended<Record extends AnyRecord>(
 }
 
 /**
- * The candidate stays out until then; a time that is over lifts that.
- * @returns undefined: it says so already
- * @throws RefusedError when as many are kept as there may be
+ * Keeps the candidate out until then. A time that is over lifts its drain.
+ * @returns undefined when the record says so already
+ * @throws RefusedError when the record has no room for another drain
  */
 export function drained<Record extends AnyRecord>(
   record: Record,

@@ -5,6 +5,7 @@ import { parseDuration } from '../base/duration.ts';
 import { InvalidOptionError } from '../base/errors.ts';
 import { sleep } from '../base/wait.ts';
 
+/** The options of a `SimulatedClock`. */
 export interface SimulatedClockOptions {
   /** Wall clock at the start, ms since 1970. Default 2001-09-09. */
   readonly wallMs?: number;
@@ -17,7 +18,7 @@ interface Entry {
 }
 
 /**
- * A clock that moves only when told to: code that waits on it runs in no real time.
+ * A clock that moves only when told to. Code that waits on it takes no real time.
  *
  * ```ts
  * const clock = new SimulatedClock();
@@ -54,21 +55,21 @@ export class SimulatedClock implements Clock {
   }
 
   /**
-   * Resolves when so much of this clock's time has passed: for work under test.
-   * Rejects with `signal.reason` when `signal` aborts, and with InvalidOptionError.
+   * Resolves when this much of the clock's time has passed: for work under test. Rejects with
+   * `signal.reason` when `signal` aborts, and with InvalidOptionError.
    */
   async sleep(by: Duration, signal: AbortSignal = new AbortController().signal): Promise<void> {
     await sleep(this, parseDuration('by', by), signal);
   }
 
-  /** How many timers wait. */
+  /** How many timers are pending. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
   /**
-   * Moves both clocks, running each timer at its time and then all that it causes.
-   * @throws InvalidOptionError for what is no duration, here and below before any clock moves
+   * Moves both clocks. Runs each timer at its time, and then all that it causes.
+   * @throws InvalidOptionError for a value that is no duration, before any clock moves
    */
   async advance(by: Duration): Promise<void> {
     const untilMs = this.#monotonicMs + parseDuration('by', by);
@@ -86,21 +87,21 @@ export class SimulatedClock implements Clock {
   }
 
   /**
-   * The event loop stands still: both clocks move, no timer runs. What was due runs at the next
-   * `advance`, late.
+   * Makes the event loop stand still: both clocks move, and no timer runs. Timers that fell due run
+   * at the next `advance`, late.
    */
   stall(by: Duration): void {
     this.#move(parseDuration('by', by));
   }
 
-  /** The host is suspended: only the wall clock moves, as on Linux. */
+  /** Suspends the host: only the wall clock moves, as on Linux. */
   suspend(by: Duration): void {
     this.#wallMs += parseDuration('by', by);
   }
 
   /**
-   * Somebody sets the wall clock: forward, or back with a negative number of ms. Any distance:
-   * clocks may be wrong by years.
+   * Sets the wall clock: forward, or back with a negative number of ms. Any distance is allowed,
+   * because clocks may be wrong by years.
    */
   stepWall(by: Duration): void {
     const ms = typeof by === 'number' ? by : parseDuration('by', by);
@@ -133,8 +134,8 @@ export class SimulatedClock implements Clock {
 }
 
 /**
- * Resolves once no microtask is left: everything that a timer or a reply has caused has happened.
- * `nextTick` callbacks run only when the microtask queue is empty.
+ * Resolves once no microtask is left: all effects of a timer or a reply have happened. `nextTick`
+ * callbacks run only when the microtask queue is empty.
  */
 export function settle(): Promise<void> {
   return new Promise((resolve) => {

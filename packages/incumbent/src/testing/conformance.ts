@@ -1,11 +1,11 @@
 /**
- * What a backend has to prove, as scenarios that need no test runner: run them from any, or from a
- * script. A scenario that a backend cannot be asked is reported as skipped, with the reason.
+ * The demands on a backend, as scenarios that need no test runner: run them from any, or from a
+ * script. A scenario that does not apply to a backend is reported as skipped, with the reason.
  */
 import type { Clock } from '../base/clock.ts';
 import { systemClock } from '../base/clock.ts';
 
-/** What a backend says that it can do. Scenarios that need more are skipped. */
+/** The abilities that a backend claims. Scenarios that need more are skipped. */
 export interface Capabilities {
   /** `watch` calls back soon after a change. */
   readonly hints?: boolean;
@@ -17,21 +17,26 @@ export interface Capabilities {
   readonly age?: boolean;
 }
 
-/** @typeParam Subject what is examined: a `LeaseStore`, or a `Backend` */
+/**
+ * A rule that a subject has to keep.
+ * @typeParam Subject the examined thing: a `LeaseStore`, or a `Backend`
+ */
 export interface Scenario<Subject> {
   /** The rule, as a sentence. */
   readonly name: string;
+  /** The ability that a subject needs for this rule. */
   readonly needs?: keyof Capabilities;
   /** Resolves when the rule holds, rejects when it does not. */
   run(context: ConformanceContext<Subject>): Promise<void>;
 }
 
+/** The tools of a running scenario. */
 export interface ConformanceContext<Subject> {
-  /** The name of an election that nobody has used yet. */
+  /** The name of an election that was never used before. */
   readonly election: string;
   readonly capabilities: Capabilities;
   readonly clock: Clock;
-  /** D that elections are to use. */
+  /** D for the elections of the scenario, in ms. */
   readonly leaseMs: number;
   /** Another handle on the same store, as another process would have it. */
   open(election?: string): Promise<Subject>;
@@ -43,41 +48,45 @@ export interface ConformanceContext<Subject> {
   onCleanUp(action: () => unknown): void;
 }
 
+/** The options of `runConformance`. */
 export interface ConformanceOptions<Subject> {
   /** Another handle on the store under examination. Called often. */
   readonly open: (election: string) => Subject | Promise<Subject>;
   readonly capabilities?: Capabilities;
-  /** What time is counted by. Default: the machine's clocks. */
+  /** The clock that counts time. Default: the machine's clocks. */
   readonly clock?: Clock;
   /** Lets time pass. Default: waits. With a simulated clock: `(ms) => clock.advance(ms)`. */
   readonly wait?: (ms: number) => Promise<void>;
   /**
-   * Makes the store hear nothing of a handle any more, for stores that hear of a process by other
-   * ways than its operations, such as a session. The handle is not used after it. Default: nothing.
+   * Makes the store hear nothing of a handle any more. For stores that hear of a process in
+   * other ways than by its operations, such as a session. The handle is not used after it.
+   * Default: does nothing.
    */
   readonly silence?: (subject: Subject) => void | Promise<void>;
-  /** Default 1000, the shortest there is. */
+  /** D for the elections, in ms. Default 1000, the shortest there is. */
   readonly leaseMs?: number;
   /** How long one scenario may take, in real time. Default 60 000 ms. */
   readonly timeoutMs?: number;
-  /** Told of every result as it comes. */
+  /** Called with every result as it comes. */
   readonly onResult?: (result: ScenarioResult) => void;
-  /** What the names of elections begin with. Default `conformance`. */
+  /** Prefix for the names of elections. Default `conformance`. */
   readonly prefix?: string;
 }
 
+/** The result of one scenario. */
 export interface ScenarioResult {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
   /** Why it was skipped or has failed. */
   readonly reason?: string;
   readonly error?: unknown;
+  /** How long it took in real time, in ms. */
   readonly elapsedMs: number;
 }
 
 let runs = 0;
 
-/** Runs the scenarios one after the other. Never rejects: trouble is a result. */
+/** Runs the scenarios one after the other. Never rejects: a failure is a result. */
 export async function runConformance<Subject>(
   scenarios: readonly Scenario<Subject>[],
   options: ConformanceOptions<Subject>,
@@ -132,7 +141,7 @@ async function runScenario<Subject>(
     return finish({ outcome: 'failed', reason, error });
   } finally {
     for (const clean of cleaners) {
-      // What is left over after a failure is not another failure.
+      // Leftovers of a failure are not another failure.
       await withinTime(Promise.resolve().then(clean), 10_000).catch(() => {});
     }
   }

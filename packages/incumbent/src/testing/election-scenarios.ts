@@ -1,4 +1,4 @@
-/** What an election is to its users on every backend, one scenario per rule. */
+/** The promises of an election to its users on every backend, one scenario per rule. */
 import assert from 'node:assert/strict';
 import { ElectionEndedError, NotElectedError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
@@ -20,6 +20,7 @@ import {
   withoutTrouble,
 } from './scenario-support.ts';
 
+/** The rules that every backend has to keep. Run them with `runConformance`. */
 export const electionScenarios: readonly Scenario<Backend>[] = [
   {
     name: 'one leads at a time, and every term has a larger token',
@@ -123,7 +124,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const onUnclean = (predecessor: { id: string }) => void fenced.push(predecessor.id);
       const following = background(b.campaign({ onUnclean }));
       await context.wait(context.leaseMs / 2);
-      // Nothing is sent from here on: to silence it may take a while.
+      // Nothing is sent from here on, because silencing it may take a while.
       const silentSinceMs = context.clock.monotonicMs();
       const remainingMs = first.remaining();
       clock.stop();
@@ -132,7 +133,8 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const tookMs = context.clock.monotonicMs() - silentSinceMs;
       assert.ok(!first.isLeading(), 'the first must not believe any more');
       const { leaseMs, beliefMs, renewEveryMs } = a.timing;
-      // A busy process may have been confirmed a while before, and by a write that left the lease as it was.
+      // A busy process may have been confirmed a while before, by a write that left the lease
+      // as it was.
       const leastMs = leaseMs - (beliefMs - remainingMs) - renewEveryMs;
       assert.ok(tookMs >= leastMs, `replaced after ${tookMs} ms, the lease is ${leaseMs} ms`);
       assert.ok(second.token > first.token);
@@ -267,7 +269,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       await end(context, first);
       const second = await campaign(context, b);
       await end(context, second);
-      // The seat is vacant, and still nobody but others may have it.
+      // The seat is vacant, but for now only others may have it.
       const again = await within(context, 6, a.campaign());
       assert.ok(context.clock.wallMs() >= untilUnixMs, 'it came back too early');
       await end(context, again);

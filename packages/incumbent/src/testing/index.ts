@@ -1,6 +1,6 @@
 /** Tools for testing code that uses elections, and for testing backends. No test runner needed. */
 
-/** What a lease store is, for whoever writes or wraps one. */
+/** The types of a lease store, for writers and wrappers of one. */
 export type { ActorProcess, Backend, Scope } from '../core/contest.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from '../mechanisms/lease/store.ts';
 export type { LeaseHolding as Holding, LeaseRecord } from '../record/lease-record.ts';

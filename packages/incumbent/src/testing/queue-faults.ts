@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { QueueSettings } from '../mechanisms/queue/settings.ts';
 
+/** The operations of a store with sessions, by which faults are set. */
 export type QueueOperation =
   | 'enter'
   | 'leave'
@@ -15,14 +16,14 @@ export type QueueOperation =
   | 'watch'
   | 'confirm';
 
-/** Those that a server answers from what it has. */
+/** Operations that a server answers from its own data. */
 export const readOnly: ReadonlySet<QueueOperation> = new Set(['list', 'read', 'members', 'watch']);
 
-/** What becomes of one operation. Nothing given: it is applied and answered at once. */
+/** The fate of one operation. Without fields: it is applied and answered at once. */
 export interface QueueFault {
-  /** The request reaches the store so much later: in vain if the session has moved or is over. */
+  /** The request reaches the store this much later: in vain if the session has moved or is over. */
   readonly requestMs?: number;
-  /** The reply reaches the caller so much later. */
+  /** The reply reaches the caller this much later. */
   readonly replyMs?: number;
   /** `request`: never applied and never answered. `reply`: applied and never answered. */
   readonly lose?: 'request' | 'reply';
@@ -31,29 +32,38 @@ export interface QueueFault {
 }
 
 /**
- * `silent`: nothing is applied or answered. `refuses`: every operation fails. `cut-off`: the server
- * has lost its quorum and does not know it: it answers reads from what it has, and nothing else.
+ * - `silent`: nothing is applied or answered.
+ * - `refuses`: every operation fails.
+ * - `cut-off`: the server has lost its quorum and does not know it. It answers reads from its own
+ *   data, and nothing else.
  */
 export type QueueOutage = 'none' | 'silent' | 'refuses' | 'cut-off';
 
 /** An operation that waits until the test lets it go on. */
 export interface HeldQueueOperation {
   readonly kind: QueueOperation;
-  /** The request reaches the store: it is applied, and nobody hears of it yet. Once only. */
+  /**
+   * The request reaches the store: it is applied, and the caller does not hear of it
+   * yet. Once only.
+   */
   apply(): void;
-  /** The reply reaches the caller; applies first if that was not done. */
+  /** The reply reaches the caller. Applies the operation first if that was not done. */
   answer(): void;
-  /** The caller hears of an error, whatever has become of the operation. */
+  /** The caller gets an error, whatever the outcome of the operation. */
   fail(error?: Error): void;
 }
 
+/** The options of a `SimulatedQueueStore`. */
 export interface SimulatedQueueOptions {
-  /** What delays are counted by. */
+  /** The clock that counts delays. */
   readonly clock: Clock;
-  /** Others than this library may be members. Default false. */
+  /** True: others than this library may be members. Default false. */
   readonly isMixed?: boolean;
-  /** T. Sessions end only when a test says so; timings follow from it. Default 10 s. */
+  /**
+   * The session timeout, in ms. Timings follow from it, but sessions end only when a test says so.
+   * Default 10 s.
+   */
   readonly sessionTimeoutMs?: number;
-  /** What `backend` is to do otherwise than by default. */
+  /** Settings of `backend` that differ from its defaults. */
   readonly settings?: Partial<Omit<QueueSettings<bigint>, 'guard'>>;
 }

@@ -26,7 +26,9 @@ export async function candidate(
   return election;
 }
 
-/** A store that is late once is `unknown`, and then what it was: that is no change. */
+/**
+ * A store that is late once makes a view `unknown`, and then the same as before. That is no change.
+ */
 export function withoutTrouble(views: readonly View[]): View['state'][] {
   const states: View['state'][] = [];
   for (const [index, { state }] of views.entries()) {
@@ -36,13 +38,16 @@ export function withoutTrouble(views: readonly View[]): View['state'][] {
   return states;
 }
 
-/** Awaited later, or never, should the scenario fail before: then its rejection is nobody's. */
+/**
+ * Awaited later, or never if the scenario fails before. Then its rejection must not
+ * end the process.
+ */
 export function background<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
-/** A term, soon: nobody else holds the seat. */
+/** Wins a term soon, because no other candidate holds the seat. */
 export function campaign(context: Context, election: Election): Promise<Term> {
   return within(context, 4, election.campaign());
 }
@@ -52,14 +57,14 @@ export async function end(context: Context, term: Term): Promise<Awaited<Term['e
   return term.ended;
 }
 
-/** Lets time pass until `promise` has settled; at the longest so many leases. */
+/** Lets time pass until `promise` has settled, but no longer than so many leases. */
 export async function within<T>(context: Context, leases: number, promise: Promise<T>): Promise<T> {
   let settled = false;
   const note = () => {
     settled = true;
   };
   promise.then(note, note);
-  // Real time passes in the promise as well: a bound in real time would be short of it.
+  // Real time passes in the promise as well, so a bound in real time would be too short.
   const startMs = context.clock.monotonicMs();
   while (!settled) {
     if (context.clock.monotonicMs() - startMs > leases * context.leaseMs) {
@@ -95,7 +100,7 @@ export function compareTokens(a: bigint, b: bigint): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Time goes on, but no timer fires: whoever lives by this clock stands still. */
+/** Time goes on, but no timer fires: code that lives by this clock stands still. */
 export class StoppableClock implements Clock {
   readonly #clock: Clock;
   #stopped = false;

@@ -26,8 +26,9 @@ import type { QueueState } from './simulated-queues.ts';
 import { SimulatedQueues, stateIn } from './simulated-queues.ts';
 
 /**
- * A store with sessions, in memory, for the queue: a test can delay, lose, fail and hold operations
- * of each connection, suspend and expire its session, let its view lag, and take places away.
+ * A store with sessions, in memory, for the queue. A test can delay, lose, fail and hold
+ * operations of each connection. It can suspend and expire its session, let its view lag, and
+ * take places away.
  *
  * ```ts
  * const clock = new SimulatedClock();
@@ -51,8 +52,8 @@ export class SimulatedQueueStore {
 
   /**
    * A session of its own, as another process has it.
-   * @param path where this session finds the queues: the names of its places begin with it, as with a
-   *   chroot of ZooKeeper or a namespace of etcd. Default none
+   * @param path where this session finds the queues. The names of its places begin with it, as with
+   * a chroot of ZooKeeper or a namespace of etcd. Default none
    */
   connect(path: string = ''): SimulatedQueueSession {
     return new SimulatedQueueSession(this.#clock, this.#queues, { ...this.#options, path }, () => {
@@ -66,30 +67,35 @@ export class SimulatedQueueStore {
     return this.#queues.state(election).places.map(({ name }) => name);
   }
 
-  /** Who is in the queue, in order, by their candidates' ids. */
+  /** The members of the queue in order, by their candidates' ids. */
   waiting(election: string): readonly string[] {
     return this.#queues.state(election).places.map(({ candidate }) => candidate.id);
   }
 
+  /** The record in the store. */
   record(election: string): QueueRecord | undefined {
     return this.#queues.state(election).record;
   }
 
+  /** The version of the record, which grows with every write. */
   version(election: string): number {
     return this.#queues.state(election).version;
   }
 
-  /** Somebody changes the record by hand; undefined deletes it. */
+  /** Changes the record by hand. Undefined deletes it. */
   put(election: string, record: QueueRecord | undefined): void {
     this.#queues.put(election, record);
   }
 
-  /** Somebody deletes a place by hand. */
+  /** Deletes a place by hand. */
   deletePlace(name: string): void {
     this.#queues.sweep((place) => place.name === name);
   }
 
-  /** A member that is not ours enters. @returns the name of its place */
+  /**
+   * A member that is not ours enters.
+   * @returns the name of its place
+   */
   enterForeign(election: string, id: string): string {
     const candidate: CandidateInfo = { id, incarnation: '', addresses: [], metadata: {} };
     return this.#queues.enter(election, 0, { guid: `foreign-${id}`, candidate }, false).name;
@@ -97,21 +103,25 @@ export class SimulatedQueueStore {
 }
 
 interface Watch {
-  /** What is watched, as text: another text is a change. */
+  /** The watched part of the state, as text. Another text is a change. */
   readonly show: (state: QueueState) => string;
   readonly election: string;
   shown: string;
   readonly told: () => void;
 }
 
-/** One session on a `SimulatedQueueStore`, with its own faults. Use `SimulatedQueueStore.connect`. */
+/**
+ * One session on a `SimulatedQueueStore`, with its own faults. Made by
+ * `SimulatedQueueStore.connect`.
+ */
 export class SimulatedQueueSession {
-  /** For `createElection`; its guard is the token. */
+  /** For `createElection`. Its guard is the token. */
   readonly backend: Backend<bigint>;
-  /** What all elections of this session share. */
+  /** Shared by all elections of this session. */
   readonly session: QueueSession;
+  /** A lasting fault of all operations. Default `none`. */
   outage: QueueOutage = 'none';
-  /** How late changes are told; reads show them at once. */
+  /** How late changes are reported, in ms. Reads show them at once. */
   hintMs = 0;
   /** Operations that wait for the test, the oldest first. */
   readonly held: readonly HeldQueueOperation[];
@@ -130,7 +140,7 @@ export class SimulatedQueueSession {
   readonly #pending = new Set<(error: Error) => void>();
   #parked: (() => void)[] = [];
   #id: number;
-  /** Its places are gone; whether this side has heard of it tells `#isUnheard`. */
+  /** True: its places are gone, but this side has not heard of it. */
   #isUnheard = false;
   #isSuspended = false;
   /** Requests of an older connection are refused. */
@@ -173,7 +183,7 @@ export class SimulatedQueueSession {
       confirm: (places, signal) =>
         this.#send('confirm', signal, () => {
           const gone = places.find(({ name, token }) => !queues.isThere(plain(name), token));
-          // As ZooKeeper does: a transaction that is refused says which operation it was, and no more.
+          // As ZooKeeper does: a refused transaction names the operation, and no more.
           return gone === undefined ? { there: places, gone: [] } : { there: [], gone: [gone] };
         }),
       isOver: (place) => place.session !== this.#id,
@@ -185,9 +195,11 @@ export class SimulatedQueueSession {
     };
   }
 
-  // --- what a test does ---
+  // --- for tests ---
 
-  /** The next `times` operations of this kind that find no other fault before it. */
+  /**
+   * Gives the next `times` operations of this kind this fault, unless another fault comes first.
+   */
   next(kind: QueueOperation, fault: QueueFault, times: number = 1): void {
     for (let i = 0; i < times; i += 1) this.#faults.push({ kind, fault });
   }
@@ -197,23 +209,26 @@ export class SimulatedQueueSession {
     this.#holding.add(kind);
   }
 
-  /** Operations of this kind go through again; those that wait are answered. */
+  /** Operations of this kind go through again. Those that wait are answered. */
   release(kind: QueueOperation): void {
     this.#holding.delete(kind);
     for (const operation of this.#waiting.filter((each) => each.kind === kind)) operation.answer();
   }
 
-  /** From now on reads show what stands here now, until this session writes or `catchUp`. */
+  /** From now on reads show the state of now, until this session writes, or `catchUp`. */
   lag(): void {
     this.#frozen ??= this.#queues.snapshot;
   }
 
+  /** From now on reads show the newest state again. */
   catchUp(): void {
     this.#frozen = undefined;
     this.#lookAtWatches();
   }
 
-  /** No server can be reached: what is under way fails (and may be applied), what comes waits. */
+  /**
+   * No server can be reached. Operations under way fail (and may be applied), and new ones wait.
+   */
   suspend(): void {
     if (this.#isSuspended) return;
     this.#isSuspended = true;
@@ -221,7 +236,10 @@ export class SimulatedQueueSession {
     this.#tell('suspended');
   }
 
-  /** Reached again. `moved`: on another server, which makes the old one refuse what is under way. */
+  /**
+   * A server can be reached again. `moved`: another one, which makes the old one refuse the
+   * operations under way.
+   */
   restore(options: { readonly moved?: boolean } = {}): void {
     if (options.moved === true) this.#connection += 1;
     if (!this.#isSuspended) return;
@@ -231,7 +249,9 @@ export class SimulatedQueueSession {
     for (const send of this.#parked.splice(0)) send();
   }
 
-  /** The store ends the session. `unheard`: this side goes on without knowing, until `hearExpiry`. */
+  /**
+   * The store ends the session. `unheard`: this side goes on without knowing, until `hearExpiry`.
+   */
   expire(options: { readonly unheard?: boolean } = {}): void {
     const id = this.#id;
     this.#isUnheard = true;
@@ -239,6 +259,7 @@ export class SimulatedQueueSession {
     if (options.unheard !== true) this.hearExpiry();
   }
 
+  /** This side learns that its session is over. */
   hearExpiry(): void {
     if (!this.#isUnheard) return;
     this.#isUnheard = false;
@@ -250,9 +271,9 @@ export class SimulatedQueueSession {
     this.#tell('over');
   }
 
-  // --- what the queue uses ---
+  // --- for the queue ---
 
-  // Long, since it is a list: what each operation does to the state.
+  // Long, because it lists the effect of each operation on the state.
   open(election: string): QueueStore {
     const queues = this.#queues;
     const state = () => stateIn(this.#frozen ?? queues.snapshot, election);
@@ -276,7 +297,7 @@ export class SimulatedQueueSession {
       list: (signal) => this.#send('list', signal, names),
       read: (signal) => this.#send('read', signal, reading),
       look: (signal) => this.#send('read', signal, () => ({ reading: reading(), names: names() })),
-      // Not a read: whoever is cut off cannot answer it, and it ends a lag.
+      // Not a read: a server that is cut off cannot answer it, and it ends a lag.
       sync: (signal) => this.#send('sync', signal, () => {}),
       commit: (place, record, version, signal) =>
         this.#send('commit', signal, () =>
@@ -415,7 +436,8 @@ export class SimulatedQueueSession {
     if (fault.lose === 'request') return;
     const connection = this.#connection;
     this.#after(fault.requestMs, () => {
-      // A session that has moved is refused where it was; one that is over, everywhere.
+      // A session that has moved is refused at its old server. One that is over
+      // is refused everywhere.
       if (connection !== this.#connection) {
         fail(unavailable('has another connection'));
         return;

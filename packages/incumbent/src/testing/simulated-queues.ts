@@ -5,7 +5,7 @@ import type { QueueRecord } from '../record/queue-record.ts';
 export interface QueuedPlace extends Place {
   readonly session: number;
   readonly guid: string;
-  /** What number of the queue it has: gaps are those that have left. */
+  /** Its number in the queue. Gaps are places that have left. */
   readonly number: number;
   readonly candidate: CandidateInfo;
   readonly isOurs: boolean;
@@ -21,13 +21,13 @@ export interface QueueState {
 
 const emptyQueue: QueueState = { places: [], record: undefined, version: 0, nextNumber: 0 };
 
-/** What stands in a simulated session store: every change is atomic and has a number. */
+/** The contents of a simulated session store. Every change is atomic and has a number. */
 export class SimulatedQueues {
   #states: ReadonlyMap<string, QueueState> = new Map();
   #zxid = 0n;
   readonly #listeners = new Set<() => void>();
 
-  /** Everything as it stands now; what comes later does not change it. */
+  /** All contents as they stand now. Later changes do not affect it. */
   get snapshot(): ReadonlyMap<string, QueueState> {
     return this.#states;
   }
@@ -65,7 +65,7 @@ export class SimulatedQueues {
     return false;
   }
 
-  /** Atomic: all of `present` must be there, the record have `version`. */
+  /** Atomic. All of `present` must be there, and the record must have `version`. */
   change(
     election: string,
     conditions: { readonly present: readonly string[]; readonly version: Version | 'any' },
@@ -88,7 +88,7 @@ export class SimulatedQueues {
     return { outcome: 'ok', version: writes ? version + 1 : version };
   }
 
-  /** Somebody changes the record by hand; undefined deletes it. */
+  /** Changes the record by hand. Undefined deletes it. */
   put(election: string, record: QueueRecord | undefined): void {
     this.#write(election, { record, version: this.state(election).version + 1 });
   }

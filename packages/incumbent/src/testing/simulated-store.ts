@@ -6,36 +6,40 @@ import { leaseBackend } from '../mechanisms/lease/backend.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../record/lease-record.ts';
 
-/** What becomes of one operation. Nothing given: it is applied and answered at once. */
+/** The fate of one operation. Without fields: it is applied and answered at once. */
 export interface Fault {
-  /** The request reaches the store so much later. */
+  /** The request reaches the store this much later. */
   readonly requestMs?: number;
-  /** The reply reaches the caller so much later. */
+  /** The reply reaches the caller this much later. */
   readonly replyMs?: number;
   /** `request`: never applied and never answered. `reply`: applied and never answered. */
   readonly lose?: 'request' | 'reply';
   /** Answered with an error. `before`: and not applied. `after`: although it was applied. */
   readonly fail?: 'before' | 'after';
-  /** The request arrives a second time, so much after the first. */
+  /** The request arrives a second time, this much after the first. */
   readonly againAfterMs?: number;
 }
 
 /** `silent`: nothing is applied or answered. `refuses`: every operation, or every write, fails. */
 export type Outage = 'none' | 'silent' | 'refuses' | 'refuses-writes';
 
+/** The operations of a lease store, by which faults are set. */
 export type OperationKind = 'read' | 'swap';
 
 /** An operation that waits until the test lets it go on. */
 export interface HeldOperation {
   readonly kind: OperationKind;
   readonly election: string;
-  /** What a swap would write. */
+  /** The record that a swap would write. */
   readonly next: LeaseRecord | undefined;
-  /** The request reaches the store: it is applied, and nobody hears of it yet. Once only. */
+  /**
+   * The request reaches the store: it is applied, and the caller does not hear of it
+   * yet. Once only.
+   */
   apply(): void;
-  /** The reply reaches the caller; applies first if that was not done. */
+  /** The reply reaches the caller. Applies the operation first if that was not done. */
   answer(): void;
-  /** The caller hears of an error, whatever has become of the operation. */
+  /** The caller gets an error, whatever the outcome of the operation. */
   fail(error?: Error): void;
 }
 
@@ -47,7 +51,7 @@ interface Cell {
 }
 
 /**
- * A lease store in memory whose operations a test can delay, lose, repeat, answer wrongly and hold,
+ * A lease store in memory. A test can delay, lose, repeat, answer wrongly and hold its operations,
  * for each connection by itself.
  *
  * ```ts
@@ -62,7 +66,7 @@ export class SimulatedLeaseStore {
   readonly #clock: Clock;
   readonly #cells = new Map<string, Cell>();
 
-  /** @param options.clock what delays are counted by */
+  /** @param options.clock the clock that counts delays */
   constructor(options: { readonly clock: Clock }) {
     this.#clock = options.clock;
   }
@@ -72,16 +76,17 @@ export class SimulatedLeaseStore {
     return new SimulatedConnection(this.#clock, (election) => this.#cell(election));
   }
 
-  /** What stands in the store. */
+  /** The record in the store. */
   record(election: string): LeaseRecord | undefined {
     return this.#cell(election).record;
   }
 
+  /** The version of the record, which grows with every write. */
   version(election: string): number {
     return this.#cell(election).version;
   }
 
-  /** Somebody changes the record by hand; undefined deletes it. */
+  /** Changes the record by hand. Undefined deletes it. */
   put(election: string, record: LeaseRecord | undefined): void {
     write(this.#cell(election), record);
   }
@@ -98,8 +103,9 @@ export class SimulatedLeaseStore {
 
 /** One process's way to a `SimulatedLeaseStore`, with its own faults. */
 export class SimulatedConnection {
-  /** For `createElection`; its guard is the token. */
+  /** For `createElection`. Its guard is the token. */
   readonly backend: Backend<bigint>;
+  /** A lasting fault of all operations. Default `none`. */
   outage: Outage = 'none';
   /** Operations that wait for the test, the oldest first. */
   readonly held: readonly HeldOperation[];
@@ -124,7 +130,9 @@ export class SimulatedConnection {
     });
   }
 
-  /** The next `times` operations of this kind that find no other fault before it. */
+  /**
+   * Gives the next `times` operations of this kind this fault, unless another fault comes first.
+   */
   next(kind: OperationKind, fault: Fault, times: number = 1): void {
     for (let i = 0; i < times; i += 1) this.#faults.push({ kind, fault });
   }
@@ -134,7 +142,7 @@ export class SimulatedConnection {
     this.#holding.add(kind);
   }
 
-  /** Operations of this kind go through again; those that wait are answered. */
+  /** Operations of this kind go through again. Those that wait are answered. */
   release(kind: OperationKind): void {
     this.#holding.delete(kind);
     for (const operation of this.#waiting.filter((each) => each.kind === kind)) operation.answer();

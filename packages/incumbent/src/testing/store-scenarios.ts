@@ -1,4 +1,4 @@
-/** What every lease store owes the race (`LeaseStore`), one scenario per rule. */
+/** The demands of the race on every lease store (`LeaseStore`), one scenario per rule. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,9 +14,10 @@ type Context = ConformanceContext<LeaseStore>;
 /** How long a hint may take before it counts as missing. */
 const longestHintMs = 5_000;
 
-/** Against competition: far more than are needed. */
+/** Far more than competition needs. */
 const mostTries = 500;
 
+/** The rules that every lease store has to keep. Run them with `runConformance`. */
 export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
   {
     name: 'an election that nobody has used reads as no record, at one version',
@@ -204,8 +205,8 @@ export const leaseStoreScenarios: readonly Scenario<LeaseStore>[] = [
         hints += 1;
       });
       assert.ok(unwatch !== undefined, 'the store has watch()');
-      // As a follower does: it reads, and then waits for news of what it has read. It may take a
-      // moment until the watch is in place, so writes are repeated.
+      // As a follower does: it reads, and then waits for news of that record. It may take a moment
+      // until the watch is in place, so writes are repeated.
       for (let waitedMs = 0; hints === 0 && waitedMs < longestHintMs; waitedMs += 100) {
         await read(a);
         await put(b, record(context, 2n));
@@ -311,7 +312,7 @@ function swap(
   return store.swap(version, next, never());
 }
 
-/** A swap that nobody competes with. */
+/** A swap without competition. */
 async function put(store: LeaseStore, next: LeaseRecord): Promise<Version> {
   const result = await swap(store, (await read(store)).version, next);
   if (result.outcome !== 'ok') assert.fail('a swap without competition conflicted');
@@ -320,7 +321,8 @@ async function put(store: LeaseStore, next: LeaseRecord): Promise<Version> {
 
 function assertSame(actual: LeaseRecord | undefined, expected: LeaseRecord): void {
   if (actual === undefined) assert.fail('the record is gone');
-  // Missing and undefined fields are the same to a record; the order of fields is not its concern.
+  // Missing and undefined fields mean the same in a record, and the order of fields
+  // does not matter.
   assert.deepEqual(JSON.parse(encodeLeaseRecord(actual)), JSON.parse(encodeLeaseRecord(expected)));
   assert.equal(typeof actual.token, 'bigint');
 }

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Term } from '../../src/core/term.ts';
 
-/** Fine enough to see the overlap of an operation that took too long; events are looked at, too. */
+/** Fine enough to see the overlap of an operation that took too long. Events are looked at, too. */
 const lookEveryMs = 2;
 
 const channels = [
@@ -17,7 +17,7 @@ const channels = [
   'trouble',
 ].map((name) => `incumbent:${name}`);
 
-/** What is known of one term. By the clock of this process, in ms. */
+/** The facts of one term, by the clock of this process, in ms. */
 interface Watched {
   readonly term: Term;
   /** After the question that was first answered yes. */
@@ -29,8 +29,8 @@ interface Watched {
 }
 
 /**
- * Asks all terms of an election whether they lead, at every event of it and often in between: all in
- * one process, by one clock. What must not be is collected, and nothing is thrown.
+ * Asks all terms of an election whether they lead, at every event of it and often in between. All
+ * are in one process, by one clock. Violations are collected, and nothing is thrown.
  */
 export class BeliefWatch {
   readonly violations: string[] = [];
@@ -47,7 +47,7 @@ export class BeliefWatch {
     this.#timer = setInterval(() => this.look(), lookEveryMs);
   }
 
-  /** @param latestMs until when it may believe, as far as anybody else can tell */
+  /** @param latestMs the latest time until which it may believe, as far as others can tell */
   add(term: Term, latestMs: () => number): void {
     const highest = this.#watched.at(-1)?.term.token;
     if (highest !== undefined && term.token <= highest) {
@@ -57,7 +57,7 @@ export class BeliefWatch {
     this.look();
   }
 
-  /** Who says now that it leads. */
+  /** The terms that say now that they lead. */
   look(): readonly Term[] {
     const leaders: Term[] = [];
     for (const watched of this.#watched) {

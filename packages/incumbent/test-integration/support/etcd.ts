@@ -13,14 +13,14 @@ import type { ElectionOptions } from '../../src/core/options.ts';
 import type { CandidateStatus } from '../../src/core/status.ts';
 import type { Term } from '../../src/core/term.ts';
 
-/** Why no server can be had; in CI that is a failure. */
+/** Why no server can be started. In CI that is a failure. */
 export const missing: string | undefined = etcdAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
 /** Belief is 2.4 s: long enough for a loaded machine. */
 export const ttlMs = 6_000;
 
-/** One test's clients, proxies and elections; they end with it. */
+/** The clients, proxies and elections of one test. They end with it. */
 export interface EtcdScene {
   readonly server: EtcdServer;
   readonly cluster: EtcdCluster;
@@ -34,7 +34,7 @@ export interface EtcdScene {
     id: string,
     more?: Partial<ElectionOptions<EtcdGuard>>,
   ): Election<EtcdGuard>;
-  /** Of all places, in order; asked of the server itself. */
+  /** The names of all places, in order, from the server itself. */
   places(name?: string): Promise<readonly string[]>;
 }
 
@@ -48,7 +48,7 @@ let scenes = 0;
 
 /**
  * Servers for all tests of a file.
- * @param members 1: a server; more: a cluster
+ * @param members 1: one server. More: a cluster
  */
 export function useEtcd(members = 1): EtcdStand {
   let server: EtcdServer | undefined;
@@ -73,7 +73,7 @@ export function useEtcd(members = 1): EtcdStand {
       const cleanUps: (() => unknown)[] = [];
       const elections: Election<EtcdGuard>[] = [];
       onTestFinished(async () => {
-        // Handles first, all at once: one with a term that nobody has ended waits for that.
+        // Handles first, all at once: one with a term that was not ended waits for that.
         await Promise.all(elections.map((election) => election.close()));
         for (const cleanUp of cleanUps.reverse()) await cleanUp();
       });
@@ -129,7 +129,7 @@ function makeScene(
   return scene;
 }
 
-/** Asks until the answer is true; the bound only turns a hang into a failure. */
+/** Asks until the answer is true. The bound only turns a hang into a failure. */
 export async function until(what: string, ask: () => boolean | Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + 120_000;
   while (!(await ask())) {
@@ -138,7 +138,7 @@ export async function until(what: string, ask: () => boolean | Promise<boolean>)
   }
 }
 
-/** A campaign that goes on, and what it said. */
+/** A campaign that goes on, and its reports. */
 export function waiting(election: Election<EtcdGuard>): {
   readonly won: Promise<Term<EtcdGuard>>;
   readonly stop: AbortController;

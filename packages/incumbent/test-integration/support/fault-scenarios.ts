@@ -1,14 +1,14 @@
 /**
- * Every ambiguous outcome of a store's operations, provoked by a network that fails, for any backend
- * whose connections can be led through a proxy. In each of them, always:
+ * Every ambiguous outcome of a store's operations, provoked by a network that fails. It works for
+ * any backend whose connections can be led through a proxy. In each scenario, always:
  *
- * - no two believe at the same time, and nobody for longer than H after it has sent its last
- *   confirmation (`BeliefWatch`);
- * - tokens rise;
- * - somebody leads afterwards, and when that one goes, whoever is left does.
+ * - no two believe at the same time, and none for longer than H after it has sent its last
+ *   confirmation (`BeliefWatch`)
+ * - tokens rise
+ * - a candidate leads afterwards, and when that one goes, the remaining one does.
  *
  * A machine that is too busy may end a term for want of time. Then nothing was provoked, and it is
- * tried again; what must not be is collected all the same.
+ * tried again. Violations are collected all the same.
  */
 import assert from 'node:assert/strict';
 import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
@@ -21,7 +21,10 @@ export interface FaultScenario {
   run(trial: Trial): Promise<void>;
 }
 
-/** @returns what must not have been; rejects when something that must come does not */
+/**
+ * Rejects when something that must come does not.
+ * @returns the violations
+ */
 export async function runFaultScenario(
   scenario: FaultScenario,
   stand: FaultStand,
@@ -36,13 +39,13 @@ export async function runFaultScenario(
   }
 }
 
-/** How often, and for how long, a busy machine may spoil what is tried. */
+/** How often, and for how long, a busy machine may spoil an attempt. */
 const leastTries = 6;
 const provokeForMs = 120_000;
-/** What a scenario may take besides. */
+/** The further time that a scenario may take. */
 export const scenarioTimeoutMs: number = provokeForMs + 120_000;
 
-/** @param act resolves with false when it did not come to what it is about */
+/** @param act resolves with false when it did not reach its point */
 async function provoke(what: string, act: () => Promise<boolean>): Promise<void> {
   const untilMs = performance.now() + provokeForMs;
   for (let tries = 1; !(await act()); tries += 1) {
@@ -59,7 +62,7 @@ interface Struck {
 }
 
 /**
- * The next write of whoever leads meets `fault`. Resolves when it has.
+ * The next write of the leader meets `fault`. Resolves when it has.
  * @returns undefined when the term ended before
  */
 async function strikeRenewal(
@@ -119,7 +122,7 @@ async function operationTimeout(trial: Trial, { election }: FaultyCandidate): Pr
   trial.watch.look();
 }
 
-/** What an operator does on a machine that takes its time. */
+/** An operator's request on a machine that takes its time. */
 async function persist(trial: Trial, ask: () => Promise<unknown>): Promise<void> {
   let isDone = false;
   const tryOn = async () => {
@@ -442,7 +445,7 @@ const operator: readonly FaultScenario[] = [
         await pause(leader.election.timing.renewEveryMs);
         await proxy.pass();
         await asked;
-        // It was not recorded: whoever leads would see it when it confirms.
+        // The request was not recorded. Otherwise the leader would see it when it confirms.
         if (await trial.goesOn(leader, term, 4)) return false;
         const next = await trial.nextTerm(term);
         assert.ok(reasonOf(term) === 'vacated' || wasTooSlow(term), reasonOf(term));

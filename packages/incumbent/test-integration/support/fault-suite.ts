@@ -21,7 +21,7 @@ export function describeFaults({ title, missing, start }: FaultSuite): void {
 
     beforeAll(async () => {
       stand = await start();
-      // What a store does once, such as taking a script in, is not what is struck.
+      // Things that a store does once, such as loading a script, must not be struck.
       const { backend, proxy, close } = await stand.connect();
       const election = createElection({ name: `first-${randomUUID()}`, backend, ...stand.timing });
       while (!(await succeeds(() => election.init())));

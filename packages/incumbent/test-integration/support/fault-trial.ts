@@ -1,4 +1,4 @@
-/** One fault scenario's candidates, each with a network of its own, and what they are judged by. */
+/** The candidates of one fault scenario, each with a network of its own, and their judges. */
 
 import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -28,8 +28,8 @@ export interface FaultStand {
 }
 
 /**
- * A long belief and long operations, within the rules: whoever counts belief from the reply instead of
- * the send believes for longer than the others wait.
+ * A long belief and long operations, within the rules. A leader that wrongly counted belief from
+ * the reply instead of the send would believe for longer than the others wait.
  */
 export function faultTiming(leaseMs: number): TimingOptions {
   return {
@@ -43,7 +43,7 @@ export function faultTiming(leaseMs: number): TimingOptions {
   };
 }
 
-/** Only turns a hang into a failure that says what was waited for. */
+/** Only turns a hang into a failure that names the missing event. */
 const patienceMs = 60_000;
 const lookEveryMs = 3;
 
@@ -74,13 +74,13 @@ export class Trial {
     for (const candidate of [await this.candidate(), await this.candidate()]) candidate.campaign();
   }
 
-  /** A handle of somebody who takes no part. */
+  /** A handle of an operator, which takes no part. */
   async operator(): Promise<{ readonly election: Election; readonly proxy: TestProxy }> {
     const { election, connection } = await this.#open('operator');
     return { election, proxy: connection.proxy };
   }
 
-  /** Who leads, and who does not; as soon as somebody does. */
+  /** The candidate that leads, and the other one, as soon as one leads. */
   async leader(): Promise<{ readonly leader: FaultyCandidate; readonly other: FaultyCandidate }> {
     const leader = await this.until('somebody leads', () =>
       this.candidates.find(({ isLeading }) => isLeading),
@@ -89,7 +89,7 @@ export class Trial {
     return { leader, other };
   }
 
-  /** The term of somebody else than `before`, once it leads. */
+  /** The term of another candidate than `before`, once it leads. */
   nextTerm(before: Term): Promise<Term> {
     return this.until(`somebody leads after ${before.candidate} (token ${before.token})`, () => {
       const term = this.watch.look().at(-1);
@@ -125,8 +125,9 @@ export class Trial {
   }
 
   /**
-   * All is healed: somebody leads, and so does whoever is left when that one goes. Everybody ends.
-   * @returns what must not have been
+   * Everything is healed: a candidate leads, and when that one goes, so does the remaining one.
+   * Then all end.
+   * @returns the violations
    */
   async judge(): Promise<readonly string[]> {
     for (const candidate of this.candidates) await candidate.heal();
@@ -159,7 +160,7 @@ export class Trial {
       ...this.stand.timing,
     });
     this.#cleanUps.push(async () => {
-      // What was not healed must not make an end wait.
+      // A fault that was not healed must not make the end wait.
       await connection.proxy.pass().catch(() => {});
       await election.close();
       await connection.close();
@@ -218,7 +219,9 @@ export class FaultyCandidate {
     return this.#lastWriteMs;
   }
 
-  /** Leads whenever it can, until it withdraws. What its work would do is judged by its belief. */
+  /**
+   * Leads whenever it can, until it withdraws. The effects of its work are judged by its belief.
+   */
   campaign(): void {
     const { signal } = this.#withdrawal;
     const lead = () => this.election.lead((term) => this.#work(term), { signal });
@@ -245,7 +248,7 @@ export class FaultyCandidate {
     this.#announceTrap = undefined;
   }
 
-  /** The network takes everything from now on, and what was held is not to be let go. */
+  /** The network swallows everything from now on, and data that was held is not let go. */
   silence(): void {
     this.#isSilent = true;
     this.proxy.silence();

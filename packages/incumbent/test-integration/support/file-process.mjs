@@ -1,8 +1,8 @@
 // A process of the file store's integration tests:
 //
-//   node file-process.mjs <compiled store.js> <command> <directory> ...
+//     node file-process.mjs <compiled store.js> <command> <directory> ...
 //
-// It prints what it found as one line of JSON.
+// It prints its findings as one line of JSON.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const record = (token, nonce = '') => ({
   history: [],
 });
 
-/** One swap on what is read now. */
+/** One swap on the present version. */
 async function swap(nonce) {
   const { record: found, version } = await store.read(forever);
   const token = (found?.token ?? 0n) + 1n;
@@ -37,7 +37,7 @@ async function swap(nonce) {
   return outcome === 'ok' ? Number(token) : undefined;
 }
 
-/** What a call comes to: its value, or what it was rejected with. */
+/** The outcome of a call: its value, or its error. */
 async function outcomeOf(call) {
   try {
     return { value: await call() };
@@ -51,7 +51,7 @@ const filesLeft = () =>
   readdirSync(join(directory, election)).filter((name) => !/^\d{16}$/.test(name));
 
 const commands = {
-  /** Wins as many numbers as asked, against whoever else does. */
+  /** Wins as many numbers as asked, against any competition. */
   async contend(wins) {
     const won = [];
     let conflicts = 0;
@@ -110,8 +110,9 @@ const commands = {
   },
 
   /**
-   * In a pid namespace of its own, as root: mounts /proc so, kills the leader of a session of which
-   * another process lives on, and asks as another user whether the session is gone.
+   * Runs in a pid namespace of its own, as root. It mounts /proc with the given options, and kills
+   * the leader of a session in which another process lives on. Then it asks as another user whether
+   * the session is gone.
    */
   async sessionBehind(mountOptions) {
     execFileSync('mount', ['-t', 'proc', '-o', mountOptions, 'proc', '/proc']);
@@ -131,12 +132,15 @@ const commands = {
     };
     const whileItLives = ask('100');
     process.kill(Number(line), 'SIGKILL');
-    // Where it can be proved, some look finds a moment in which nobody forks.
+    // Where it can be proved, some look finds a moment without a fork.
     const afterwards = ask(mountOptions === 'rw' ? 'Infinity' : '100');
     return { hasSession: actor.session === pid, whileItLives, afterwards };
   },
 
-  /** Whether one of so many looks finds it gone. What others run on this machine may disturb some. */
+  /**
+   * True when one of so many looks finds it gone. Other programs on this machine may
+   * disturb some looks.
+   */
   async provesGoneEver(actor, looks) {
     let gone = false;
     for (let i = 0; i < Number(looks) && !gone; i += 1) {

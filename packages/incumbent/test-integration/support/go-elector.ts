@@ -1,7 +1,7 @@
 /**
- * client-go's `leaderelection` and `resourcelock.LeaseLock` (1.2x), step by step: what a Go controller
- * does to a Lease. It looks for changes in a record whose times are whole seconds, renews by a write on
- * the version it wrote last, and goes by names.
+ * client-go's `leaderelection` and `resourcelock.LeaseLock` (1.2x), step by step, as a Go
+ * controller treats a Lease. It looks for changes in a record whose times are whole seconds. It
+ * renews by a write on the version that it wrote last, and knows holders by their names.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiResponse, KubernetesApi } from '../../src/backends/kubernetes/index.ts';
@@ -48,7 +48,7 @@ export class GoElector {
     this.#options = options;
   }
 
-  /** `RunOrDie`: acquires, leads until it cannot renew or `signal` aborts; then returns. */
+  /** `RunOrDie`: acquires, leads until it cannot renew or `signal` aborts, and then returns. */
   async run(signal: AbortSignal): Promise<void> {
     const { retryPeriodMs, releaseOnCancel } = this.#options;
     while (!(await this.#tryAcquireOrRenew(signal))) {
@@ -175,7 +175,7 @@ export class GoElector {
   }
 
   async #update(record: LeaderElectionRecord, signal: AbortSignal): Promise<boolean> {
-    // The whole spec is replaced; everything else is as it was read.
+    // The whole spec is replaced. All other fields are as they were read.
     const body = { ...this.#lease, spec: specOf(record) };
     const response = await this.#send('PUT', `/${this.#options.leaseName}`, body, signal);
     if (response?.status !== 200) return false;

@@ -1,7 +1,7 @@
 /**
- * vimeo/leaderelection on Cloud Storage, step by step: `Config.Acquire` with the decider of its package
- * `gcs`, by the raw JSON API. It compares the wall clock with what is written, and each of these
- * programs has a clock of its own.
+ * vimeo/leaderelection on Cloud Storage, step by step: `Config.Acquire` with the decider of its
+ * package `gcs`, by the raw JSON API. It compares the wall clock with the written times, and each
+ * of these programs has a clock of its own.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32cBase64 } from '../../src/backends/gcs/crc32c.ts';
@@ -48,7 +48,7 @@ export class GoRace {
   #isElected = false;
   /** `TimeView`. */
   #termExpiryMs = Number.NEGATIVE_INFINITY;
-  /** What is sent gets no answer any more, and nothing comes from it. */
+  /** Requests get no answer any more, and nothing else arrives. */
   isCut = false;
   onElected: (electionNumber: bigint) => void = () => {};
 
@@ -60,12 +60,14 @@ export class GoRace {
     return Date.now() + this.#options.clockAheadMs;
   }
 
-  /** What work has to ask: `TimeView.ValueInFuture` in a context that is not cancelled. */
+  /**
+   * The check that work has to make: `TimeView.ValueInFuture` in a context that is not cancelled.
+   */
   isLeading(): boolean {
     return this.#isElected && this.nowMs < this.#termExpiryMs;
   }
 
-  /** Returns when `signal` aborts, without giving anything back; rejects with what is fatal. */
+  /** Returns when `signal` aborts, without giving anything back. Rejects with fatal errors. */
   async acquire(signal: AbortSignal): Promise<void> {
     let last = await this.readCurrent(signal);
     let backoffMs = 1;
@@ -121,7 +123,7 @@ export class GoRace {
 
   async #acquireOnce(last: GoEntry, signal: AbortSignal): Promise<GoEntry | 'lost'> {
     let termBeginMs = last.termExpiryMs;
-    // Skew is left out here: what has expired by its own clock is taken at once.
+    // Skew is left out here: an entry that has expired by its own clock is taken at once.
     if (last.electionNumber === noElections || termBeginMs < this.nowMs) termBeginMs = this.nowMs;
     else await this.#sleepUntil(this.#retryAtMs(termBeginMs), signal);
     if (signal.aborted) return 'lost';
@@ -151,7 +153,7 @@ export class GoRace {
         if (halfMs <= 0 && this.nowMs > entry.termExpiryMs) break;
         await pause(Math.max(1, halfMs), signal);
       }
-      // It goes on until the end of its term, also if somebody else has the seat by then.
+      // It goes on until the end of its term, even if another member has the seat by then.
       await this.#sleepUntil(entry.termExpiryMs, signal);
     } finally {
       this.#isElected = false;

@@ -59,7 +59,7 @@ export async function serve(
 
 export interface Answer {
   readonly value: unknown;
-  /** Of the response; undefined if none came. */
+  /** The metadata of the response. Undefined if none came. */
   readonly metadata: grpc14.Metadata | undefined;
   /** `OK`, or why it failed. */
   readonly status: grpc14.StatusObject;

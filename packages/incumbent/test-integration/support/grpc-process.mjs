@@ -1,8 +1,9 @@
-// A process that calls the leader, of the tests of incumbent/grpc. It runs what is built:
+// A process that calls the leader, of the tests of incumbent/grpc. It runs the built code:
 //
-//   node grpc-process.mjs <grpc-js module> <directory of the elections> <election> <close | forget>
+//     node grpc-process.mjs <grpc-js module> <directory of the elections> <election> <close | forget>
 //
-// It prints the answers as one line of JSON, with what is still open, and must end by itself.
+// It prints the answers as one line of JSON, with the handles that are still open. It must
+// end by itself.
 import { createRequire } from 'node:module';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
@@ -38,13 +39,13 @@ if (ending === 'close') {
   for (const client of clients) client.close();
   handle.close();
   await election.close();
-  // A socket is closed in a later turn of the loop; what is still open after so long is a leak.
+  // A socket is closed in a later turn of the loop. One that is still open after so long is a leak.
   const until = Date.now() + 10_000;
   while (open().length > 0 && Date.now() < until) await new Promise(setImmediate);
 }
 process.stdout.write(JSON.stringify({ answers, open: ending === 'close' ? open() : [] }));
 
-/** Besides the pipes to whoever started us. */
+/** Without the pipes to the process that started us. */
 function open() {
   return process.getActiveResourcesInfo().filter((kind) => !/^(PipeWrap|Immediate)$/.test(kind));
 }

@@ -69,7 +69,7 @@ export class GrpcStage {
   }
 }
 
-/** Tries until it holds; gives up after half a minute. */
+/** Tries until it holds. Gives up after half a minute. */
 export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: 30_000, interval: 10 });
 }

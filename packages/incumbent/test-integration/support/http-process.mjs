@@ -72,7 +72,7 @@ for (const answer of [
 stop.abort(new Error('enough'));
 await leading.catch(() => {});
 
-// Somebody still waits for a leader when everything ends.
+// A request still waits for a leader when everything ends.
 const abort = new AbortController();
 const waiting = request('http://billing/', { dispatcher, signal: abort.signal }).catch(
   (e) => e.message,

@@ -33,7 +33,7 @@ export const servers: Readonly<Record<string, Serve>> = {
   },
 };
 
-/** On `node:http`; what the middleware hands on as an error is answered with 599. */
+/** On `node:http`. An error that the middleware hands on is answered with 599. */
 export function serveBehind(
   stage: HttpStage,
   guard: Middleware,

@@ -61,7 +61,7 @@ export class HttpStage {
     return { server, address, origin: `http://${address}`, connections };
   }
 
-  /** An address at which nobody listens. */
+  /** An address without a listening server. */
   async deadAddress(): Promise<string> {
     const { server, address } = await this.listen(() => {});
     server.close();
@@ -74,7 +74,7 @@ export class HttpStage {
     return this.show(ledBy(candidate(`at ${address}`, { addresses: [address] }), token));
   }
 
-  /** Resolves when those who follow have seen it. */
+  /** Resolves when all followers have seen it. */
   async show(view: View): Promise<void> {
     this.fake.show(view);
     await setImmediate();
@@ -103,7 +103,7 @@ export class FakeTerm {
   #end: (outcome: TermOutcome) => void = () => {};
   readonly #stop = new AbortController();
   readonly signal: AbortSignal = this.#stop.signal;
-  /** How often somebody has waited for its end. */
+  /** How often its end was waited for. */
   waits = 0;
   readonly #ended: Promise<TermOutcome> = new Promise((resolve) => {
     this.#end = resolve;
@@ -137,7 +137,7 @@ export class FakeTerm {
     }
   }
 
-  /** Is told to stop; the belief holds until the test says otherwise. */
+  /** It is told to stop. The belief holds until the test says otherwise. */
   stop(): void {
     this.#stop.abort();
   }

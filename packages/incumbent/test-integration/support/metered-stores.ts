@@ -1,4 +1,4 @@
-/** The stores that teams run, each with what a test needs to count what is asked of it. */
+/** The stores that teams run, each with the means for a test to count its requests. */
 import { Client, credentials } from '@grpc/grpc-js';
 import type { Meter, ProtocolName, Traveller } from '@incumbent/servers';
 import {
@@ -108,7 +108,7 @@ export const meteredStores: readonly MeteredStore[] = [
       async start() {
         return running(await startRedis(), 'redis', async (port) => {
           const { client, close } = await openRedis(library, { port });
-          // Else nobody leads before a server was there for one lease.
+          // Otherwise no candidate leads before a server was there for one lease.
           return { backend: redis(client, { durable: true }), close };
         });
       },

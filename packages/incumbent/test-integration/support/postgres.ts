@@ -23,7 +23,7 @@ import type { ElectionOptions } from '../../src/core/options.ts';
 import type { Term } from '../../src/core/term.ts';
 import { BeliefWatch } from './belief-watch.ts';
 
-/** Why no server can be had; in CI that is a failure. */
+/** Why no server can be started. In CI that is a failure. */
 export const missing: string | undefined = postgresAvailable() ?? pgBouncerAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
@@ -31,9 +31,10 @@ export const drivers = ['pg', 'postgres'] as const;
 export type DriverName = (typeof drivers)[number];
 
 /**
- * `postgres` 3.4.9 sends small messages in the next turn of the event loop. If a connection closes in
- * between, that connection never sends again, and the server waits for its first message for a minute:
- * elections starve, and a server does not stop. A first message of more than 1 KiB is sent at once.
+ * `postgres` 3.4.9 sends small messages in the next turn of the event loop. If a connection
+ * closes in between, that connection never sends again. The server then waits for its first
+ * message for a minute: elections starve, and a server does not stop. A first message of more
+ * than 1 KiB is sent at once.
  */
 export const sentAtOnce: { readonly 'incumbent.padding': string } = {
   'incumbent.padding': '.'.repeat(1_024),
@@ -54,7 +55,7 @@ export function openClient(driver: DriverName, url: string, max = 10): OpenClien
   return { client: sql, close: () => sql.end({ timeout: 1 }) };
 }
 
-/** What a store is given by its backend. */
+/** The scope that a backend hands to a store. */
 export function scopeOf(election: string, more: Partial<Scope> = {}): Scope {
   return {
     election,
@@ -69,12 +70,15 @@ export function scopeOf(election: string, more: Partial<Scope> = {}): Scope {
 
 export const leaseMs = 4_000;
 
-/** SQL that makes the table, and says that its life is known for an hour: then nobody waits for it. */
+/**
+ * SQL that makes the table, and says that its life is known for an hour. Then no candidate
+ * waits for it.
+ */
 export const oldTable: string = `${schema()};
 ${statementsFor(checkTable('incumbent_election')).beginLife};
 update incumbent_election set written_at = written_at - interval '1 h' where name = ''`;
 
-/** For terms that are to outlive whatever a busy machine does to their renewals. */
+/** For terms that must outlive anything that a busy machine does to their renewals. */
 export const long = {
   lease: 20_000,
   renewEvery: 200,
@@ -82,7 +86,7 @@ export const long = {
   operationTimeout: 1_500,
 } as const;
 
-/** What a test's context has, that a stage needs. */
+/** The part of a test's context that a stage needs. */
 interface TestEnd {
   onTestFinished(cleanUp: () => Promise<void>): void;
 }
@@ -94,7 +98,7 @@ export class Stage {
   readonly name: string = `jobs-${randomUUID()}`;
   readonly url: string;
   readonly watch: BeliefWatch = new BeliefWatch(this.name);
-  /** What diagnostics were told of the elections of this stage. */
+  /** The troubles of this stage's elections, as diagnostics report them. */
   readonly troubles: string[] = [];
   readonly #cleanUps: (() => unknown)[] = [];
 
@@ -154,7 +158,7 @@ export class Stage {
   ): Election<PostgresGuard> {
     const election = createElection({
       name: this.name,
-      // Nobody sets the clock of this machine while a test runs.
+      // The clock of this machine is not set while a test runs.
       backend: postgres(client, options.age === 'off' ? options : { clockStep: 0, ...options }),
       lease: leaseMs,
       candidate: { id },
@@ -186,7 +190,7 @@ export class Stage {
   }
 }
 
-/** Asks until the answer is true; the bound only turns a hang into a failure. */
+/** Asks until the answer is true. The bound only turns a hang into a failure. */
 export async function until(what: string, ask: () => unknown): Promise<void> {
   const deadlineMs = performance.now() + 120_000;
   while ((await ask()) !== true) {

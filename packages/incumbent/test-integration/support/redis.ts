@@ -18,7 +18,7 @@ import type { ElectionOptions } from '../../src/core/options.ts';
 import type { Term } from '../../src/core/term.ts';
 import { BeliefWatch } from './belief-watch.ts';
 
-/** Why no server can be had; in CI that is a failure. */
+/** Why no server can be started. In CI that is a failure. */
 export const missing: string | undefined = redisAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
@@ -31,7 +31,7 @@ export interface OpenClient {
   close(): void;
 }
 
-/** A connected client whose errors are nobody's. */
+/** A connected client whose errors are ignored. */
 export async function openClient(
   library: Library,
   { port }: { readonly port: number },
@@ -53,7 +53,7 @@ export async function openClient(
   };
 }
 
-/** What a store gets from an election. */
+/** The scope that an election hands to a store. */
 export function scopeOf(election: string, onTrouble: Scope['onTrouble'] = () => {}): Scope {
   return {
     election,
@@ -102,7 +102,7 @@ export class Stage {
     options: RedisOptions = {},
     more: MoreOptions = {},
   ): Election<RedisGuard> {
-    // Nobody sets the clock of this machine while a test runs.
+    // The clock of this machine is not set while a test runs.
     const backend = redis(client, { clockStep: 0, ...options });
     const candidate = { id };
     const { name } = this;
@@ -147,12 +147,12 @@ export function hasLooked(election: Election<RedisGuard>): Promise<void> {
   );
 }
 
-/** From then on it knows the token of whoever leads. */
+/** From then on it knows the token of the leader. */
 export function hasSeenLeader(election: Election<RedisGuard>): Promise<void> {
   return waitFor('it has seen who leads', async () => (await election.leader()).state === 'led');
 }
 
-/** What candidates of an election complain of, from now to the end of the test. */
+/** The complaints of an election's candidates, from now to the end of the test. */
 export function troublesOf(
   election: string,
   { onTestFinished }: Pick<TestContext, 'onTestFinished'>,

@@ -15,7 +15,7 @@ export const s3Commands = { GetObjectCommand, PutObjectCommand };
 
 export const bucketOptions: S3Options = { bucket: 'elections', commands: s3Commands };
 
-/** The SDK as users have it, but for what it does before the first request on a strange machine. */
+/** The SDK as users have it, without its steps before the first request on an unknown machine. */
 export function s3Client(
   { url }: Pick<FakeS3, 'url'>,
   credentials: S3Credentials = ownerCredentials,

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { TestContext } from 'vitest';
 
-/** What goes wrong in the background of an election, also while it is led, from now on. */
+/** The troubles in the background of an election, also while it is led, from now on. */
 export function troubleErrors(
   election: string,
   { onTestFinished }: Pick<TestContext, 'onTestFinished'>,

@@ -9,17 +9,17 @@ import type { Election } from '../../src/core/election.ts';
 import { createElection } from '../../src/core/election.ts';
 import type { ElectionOptions } from '../../src/core/options.ts';
 
-/** Why no server can be had; in CI that is a failure. */
+/** Why no server can be started. In CI that is a failure. */
 export const missing: string | undefined = serverAvailable();
 if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
 
 /** Long enough for a loaded machine, short enough to be waited for. */
 export const sessionTimeoutMs = 4_000;
 
-/** One server for the file; clients, proxies and elections for each test. */
+/** One server for the file. Clients, proxies and elections for each test. */
 export interface ZooKeeperStand {
   readonly server: TestServer;
-  /** The election's name in this test; its node is `/incumbent/<name>`. */
+  /** The election's name in this test. Its node is `/incumbent/<name>`. */
   readonly name: string;
   readonly node: string;
   client(through?: TestProxy): Promise<ZooKeeper>;
@@ -79,7 +79,7 @@ export function useZooKeeper(): ZooKeeperStand {
   return stand;
 }
 
-/** Asks until the answer is true; the bound only turns a hang into a failure. */
+/** Asks until the answer is true. The bound only turns a hang into a failure. */
 export async function until(what: string, ask: () => boolean | Promise<boolean>): Promise<void> {
   const deadlineMs = performance.now() + 120_000;
   while (!(await ask())) {

@@ -45,7 +45,7 @@ it.concurrent.for(cases)(
     expect(verdict.violations).toEqual([]);
     expect(play.complaints).toBe('');
     expect(log.judge.terms.length).toBeGreaterThan(10);
-    // What another library's own rules allow is told, not judged.
+    // Overlaps that another library's own rules allow are reported, not judged.
     console.log(`${layout}\n${overlapReport(played, verdict.overlaps)}`);
   },
 );

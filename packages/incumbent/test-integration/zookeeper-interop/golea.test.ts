@@ -120,7 +120,7 @@ it.concurrent('we end it as they do: DONE first, candidates from the last to the
   await expect(b.leads()).rejects.toThrow(OverError);
   await expect(never).rejects.toThrow(ElectionEndedError);
   await vi.waitFor(() => expect(term.signal.aborted).toBe(true), patiently);
-  // As long as our leader's work has not settled, its place is there and nobody can follow.
+  // As long as our leader's work has not settled, its place is there and no candidate can follow.
   expect(await placesOf(client, resource)).toHaveLength(1);
   await term[Symbol.asyncDispose]();
   expect((await term.ended).reason).toBe('election-ended');
@@ -192,7 +192,7 @@ it.concurrent('they end it while we lead and one of theirs waits, who leaves by 
   const b = await theirs('theirs-2');
   const left = b.leads().catch(() => b.resign());
   const { term: never } = await (await ours('ours-3')).join();
-  // While our work goes on: it waits for whoever has not left.
+  // While our work goes on: it waits for members that have not left.
   await GoLeaMember.deleteElection(client, resource);
   expect(await client.exists(resource)).toBe(false);
   await expect(never).rejects.toThrow(ElectionEndedError);
@@ -209,7 +209,7 @@ it.concurrent('ending an election that is not there succeeds', async (context) =
   await expect(a.election.end()).resolves.toBeDefined();
 });
 
-it.concurrent('whoever is deleted by hand takes nobody else along', async (context) => {
+it.concurrent('a member that is deleted by hand takes no other along', async (context) => {
   const { expect } = context;
   const { client, theirs, ours } = await hold(context);
   const a = await theirs('theirs-1');

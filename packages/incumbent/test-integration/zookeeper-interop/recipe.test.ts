@@ -1,4 +1,4 @@
-/** The recipe of ZooKeeper's documentation, and zkElection, which is one of those who follow it. */
+/** The recipe of ZooKeeper's documentation, and zkElection, one of the libraries that follow it. */
 import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'vitest';
 import { it } from 'vitest';
@@ -27,7 +27,7 @@ async function hold(context: TestContext) {
   return { client, path, theirs, ours };
 }
 
-/** Where zkElection looks for the number; it ends with a panic where there is none. */
+/** The number, as zkElection looks for it. It ends with a panic where there is none. */
 function zkElectionNumber(child: string): number {
   const between = child.split('-')[1] as string;
   return Number(between.split('_')[1]);

@@ -108,7 +108,7 @@ describe.for(layouts)('%s', (layout) => {
     expect(await a.contenders()).toEqual({ leader: 'ours-2', ids: ['ours-2', 'theirs-1'] });
   });
 
-  it.concurrent('names, data and access are theirs, and who ends the election ends it for us alone', async (context) => {
+  it.concurrent('names, data and access are theirs, and an end of the election ends it for us alone', async (context) => {
     const { expect } = context;
     const { ours, theirs, theirsLead, path, log } = hold(layout, context);
     const [a, b, c] = await Promise.all([theirs('theirs-1'), ours('ours-2'), theirs('theirs-3')]);
@@ -124,7 +124,7 @@ describe.for(layouts)('%s', (layout) => {
       expect(name).toMatch(names[layout]);
       expect(acl).toEqual(everybody);
     }
-    // What tells ours from theirs is where they have random digits.
+    // Where theirs have random digits, ours have a mark.
     expect(places.map(({ name }) => name.includes('e1ec70'))).toEqual([false, true, false]);
 
     await b.election.end();
@@ -135,7 +135,7 @@ describe.for(layouts)('%s', (layout) => {
     expect(log.judge.terms.map((each) => each.token)).toEqual([token]);
   });
 
-  it.concurrent('each follows the one before it, and who leaves elects nobody', async (context) => {
+  it.concurrent('each follows the one before it, and a member that leaves elects no other', async (context) => {
     const { expect } = context;
     const { ours, theirs, theirsLead, path, log, server } = hold(layout, context);
     const [a, b, c, d] = await Promise.all([
@@ -145,7 +145,7 @@ describe.for(layouts)('%s', (layout) => {
       ours('ours-4'),
     ]);
     await a.join();
-    // Not places: they belong to whoever uses the election's node for something else.
+    // Not places: they belong to another program that uses the election's node.
     await b.client.create(`${path}/zz-notes`, 'not a candidate');
     await b.client.create(`${path}/zz-`, '', { sequential: true });
     await b.join();
@@ -154,14 +154,15 @@ describe.for(layouts)('%s', (layout) => {
     const token = await theirsLead('theirs-1');
     expect(await d.ids()).toEqual(['theirs-1', 'ours-2', 'theirs-3', 'ours-4']);
 
-    /** Those behind are each told of the end of the one before them, and nobody of any other. */
+    /** Each waiting member is told of the end of the one before it, and of no other. */
     const eachFollows = async (ids: readonly string[]) => {
       const places = (await placesOf(d.client, path)).filter(({ data }) => data !== '');
       expect(places.map(({ data }) => data)).toEqual(ids);
       const sessions = new Set(places.map(({ session }) => session));
       for (const [index, { name, session }] of places.entries()) {
         const watchers = await watchersOf(server, `${path}/${name}`);
-        // A watch cannot be taken back: whoever has left may be told once more, and takes no notice.
+        // A watch cannot be taken back. A member that has left may be told once more, and
+        // takes no notice.
         const others = watchers.filter((each) => each !== session && sessions.has(each));
         const next = places[index + 1]?.session;
         expect(others).toEqual(next === undefined ? [] : [next]);

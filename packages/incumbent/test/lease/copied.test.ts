@@ -36,7 +36,7 @@ function campaignOn(election: Election<bigint>, terms: Term<bigint>[]): void {
 
 test('two copies of one process never both lead, and none takes the seat from the other', async () => {
   const clock = new SimulatedClock();
-  // It tells nobody of a change: who is superseded finds out at its next renewal.
+  // The store sends no hints, so the superseded copy finds out at its next renewal.
   const backend = inCopies(new ScriptedStore().backend(), { incarnation: 'copied' });
   const copy = () => candidate(new ScriptedStore(), clock, {}, { backend });
   const [first, second] = [copy(), copy()];
@@ -108,7 +108,7 @@ test('a write of our own that lands late is taken over at once, under whatever i
     land = apply;
     return lost();
   };
-  // The first campaign gives up on its write and never hears of it; it lands when it is over.
+  // The first campaign gives up on its write and never hears of it. The write lands after its end.
   store.onRead = async (apply) => (writes === 0 ? apply() : lost());
   const stop = new AbortController();
   const given = election.campaign({ signal: stop.signal });
@@ -125,7 +125,7 @@ test('a write of our own that lands late is taken over at once, under whatever i
   await clock.advance(100);
   const term = await next;
   expect(fenced).toEqual([]);
-  // Nobody has led.
+  // No candidate has led.
   expect(term.predecessor).toBeUndefined();
   expect(store.record?.holding?.candidate.incarnation).not.toBe(landed);
   await term[Symbol.asyncDispose]();
@@ -154,7 +154,7 @@ test('each campaign is an incarnation of its own, and the terms of one campaign 
   await election.close();
 });
 
-test('who acts for a term is described when the seat is taken, and not when the waiting began', async () => {
+test('the actors of a term are described when the seat is taken, and not when the waiting began', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('old', 7n, leaseMs);

@@ -1,4 +1,4 @@
-/** What good hints spare those who wait. */
+/** The reads that good hints save waiting candidates. */
 import { expect, test, vi } from 'vitest';
 import type { Reading } from '../../src/mechanisms/lease/store.ts';
 import { SimulatedClock, settle } from '../../src/testing/index.ts';
@@ -66,7 +66,7 @@ test('a hint that brings the record is not read again, and the race goes on from
   await election.close();
 });
 
-test('what a hint brings during a read is read again: it may be older', async () => {
+test('the news of a hint during a read is read again: it may be older', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('a', 1n, 10_000);
@@ -119,7 +119,7 @@ test('what a hint has brought counts once: when the next hints are lost, the sto
     await clock.advance(2_000);
     store.hold('a', 1n, 10_000);
   }
-  // The leader was there all the time, and so nobody has tried to take its seat.
+  // The leader was there all the time, so no candidate has tried to take its seat.
   expect(store.swaps).toBe(0);
   expect(store.reads).toBeGreaterThanOrEqual(5);
   stop.abort(new Error('enough'));

@@ -1,4 +1,4 @@
-/** A win that nobody has told the candidate of is taken back before it says that it is not elected. */
+/** A win without an answer is taken back before its candidate says that it is not elected. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ElectionOptions, View } from '../../src/index.ts';
 import { createElection, NotElectedError } from '../../src/index.ts';
@@ -25,7 +25,7 @@ class Stage {
     return createElection<bigint>({ ...common, backend, candidate: { id }, ...rest });
   }
 
-  /** Everybody who is seen to lead from now on. */
+  /** All candidates that are seen to lead from now on. */
   watch(): readonly string[] {
     const seen: string[] = [];
     const views = this.candidate('observer').election.observe();
@@ -52,7 +52,7 @@ class Stage {
   }
 }
 
-/** What a campaign ends with, awaited later. */
+/** The end of a campaign, awaited later. */
 function outcome<T>(promise: Promise<T>): Promise<unknown> {
   return promise.catch((error: unknown) => error);
 }
@@ -100,7 +100,7 @@ describe('a candidate that does not wait', () => {
     connection.outage = 'silent';
     await stage.clock.advance(20_000);
     expect(await tried).toBeInstanceOf(NotElectedError);
-    // Nobody can tell it from a leader that has died just after its win.
+    // No other candidate can tell it from a leader that has died just after its win.
     expect(seen).toEqual(['a']);
     connection.outage = 'none';
     await stage.clock.advance(6_000);
@@ -129,7 +129,7 @@ describe('a candidate that does not wait', () => {
 
   // At one of these times the background is about to look while the answer to the next win is awaited.
   test.each(Array.from({ length: 14 }, (_, i) => 20_000 + 250 * i))(
-    'what is taken back in the background never hits the next win of the same candidate: after %i ms',
+    'a win that is taken back in the background never hits the next win of the same candidate: after %i ms',
     async (awayMs) => {
       const stage = new Stage();
       const { connection, election } = stage.candidate('a');

@@ -22,7 +22,7 @@ class NotingClock extends SimulatedClock {
 interface Setting {
   readonly life?: string;
   readonly options?: Partial<ElectionOptions<bigint>>;
-  /** What stands in the store before. */
+  /** The record in the store before. */
   readonly before?: LeaseRecord;
 }
 

@@ -8,7 +8,7 @@ import { ScriptedStore } from '../support/scripted-store.ts';
 
 const clockStepMs = 2_000;
 
-/** What a store that forgets knows of its memory. */
+/** The memory of a store that forgets, as it describes it. */
 interface Memory {
   life: string;
   bornAtMs: number;
@@ -41,7 +41,7 @@ test('a record that comes back is not as old as when it was seen first', async (
   const { clock, store, election } = all;
   store.hold('a', 7n, leaseMs);
   const campaign = election.campaign();
-  // Every one of these confirmations is lost; with hints that work nobody has looked meanwhile.
+  // All of these confirmations are lost. With hints that work, no candidate has looked meanwhile.
   await clock.advance(9_500);
   beginAnew(all);
   expect(await waitsThenWins(all, campaign, leaseMs - 100)).toBe(8n);
@@ -63,7 +63,7 @@ test('a vacant seat that comes back may have been taken in between', async () =>
     const { store, election } = all;
     store.hold('a', 6n, leaseMs);
     store.record = { ...store.record!, holding: undefined };
-    // Somebody has won 7 since, and this candidate starts after that was lost.
+    // Another candidate has won 7 since, and this one starts after that was lost.
     beginAnew(all);
     const campaign = election.campaign();
     await waitsThenWins(all, campaign, leaseMs - 100, clockStepMs + 3_000);
@@ -140,7 +140,7 @@ test('a clock set forward does not age a life that began while a candidate waite
 });
 
 test.each(['restart', 'loss'] as const)(
-  'whoever waits is told what it waits for: a %s',
+  'a waiting candidate is told its reason: a %s',
   async (after) => {
     const all = stage({ clockStepMs });
     const { clock, store, memory, election } = all;

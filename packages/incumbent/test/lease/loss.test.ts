@@ -1,4 +1,4 @@
-/** A record that vanishes says nothing of whoever led. */
+/** A record that vanishes says nothing of its last leader. */
 import { expect, test } from 'vitest';
 import { SimulatedClock } from '../../src/testing/index.ts';
 import { candidate, leaseMs, waitsThenWins } from '../support/scripted-candidate.ts';
@@ -9,7 +9,7 @@ function lose(store: ScriptedStore): void {
   store.version += 1;
 }
 
-/** A candidate that has campaigned for `forMs` while somebody else holds term 7. */
+/** A candidate that has campaigned for `forMs` while another one holds term 7. */
 async function campaigning(heldLeaseMs: number, forMs = 5_000) {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
@@ -55,7 +55,7 @@ test('a record that goes back, and back again, is waited for from the last time'
   const { clock, store, election, campaign } = await campaigning(leaseMs);
   store.hold('x', 3n, leaseMs);
   await clock.advance(8_000);
-  // Whoever led with token 3 may have confirmed that until now.
+  // The leader with token 3 may have confirmed that until now.
   store.hold('y', 2n, leaseMs);
   store.record = { ...store.record!, holding: undefined };
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
@@ -68,7 +68,7 @@ test('where the store forgets, the first to win waits one lease, and again after
   const campaign = election.campaign();
   await clock.advance(leaseMs - 1_000);
   expect(store.swaps).toBe(0);
-  // Another leader came and was lost while nobody looked: only the version tells.
+  // Another leader came and was lost without a look in between. Only the version tells.
   store.version += 1;
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 1_000, 3_500)).toBe(
     1n,
@@ -139,9 +139,9 @@ test('a lease longer than any of ours is forgotten with its leader', async () =>
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(9n);
 });
 
-test('whoever wins from a record that went back may be lost in its turn', async () => {
+test('a winner from a record that went back may be lost in its turn', async () => {
   const { clock, store, election, campaign } = await campaigning(leaseMs);
-  // A candidate that knew nothing of term 7 has won on what was left.
+  // A candidate without knowledge of term 7 has won on the record that was left.
   store.hold('x', 4n, 40_000);
   await clock.advance(5_000);
   lose(store);
@@ -162,7 +162,7 @@ test('a lost record is waited for an hour at most, whatever lease it named', asy
 
 test('a foreign lease on a record that went back is waited for an hour when it is lost in its turn', async () => {
   const { clock, store, election, campaign } = await campaigning(leaseMs);
-  // A leader that knew nothing of term 7 has taken what was left.
+  // A leader without knowledge of term 7 has taken the record that was left.
   store.hold('go', 3n, 2 ** 31 - 1);
   await clock.advance(5_000);
   lose(store);
@@ -193,7 +193,7 @@ test('a longer lease is forgotten when looks have shown others for longer than i
   expect(await waitsThenWins({ clock, store, election }, campaign, leaseMs - 100)).toBe(8n);
 });
 
-test('it counts for as long as it lasts, and what the clocks may drift', async () => {
+test('it counts for as long as it lasts, and for the drift of the clocks', async () => {
   const { clock, store, election, campaign } = await campaigning(600_000);
   await seeOthers(clock, store, 850_000);
   lose(store);

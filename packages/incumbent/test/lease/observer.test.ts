@@ -1,4 +1,4 @@
-// What an observer of a lease is told, and what one look at it tells.
+// The views of an observer of a lease, and the result of one look at it.
 import { describe, expect, test } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
 import { createElection } from '../../src/index.ts';
@@ -73,7 +73,7 @@ describe('a lease protects its holder', () => {
   const leftOf = (record: LeaseRecord | undefined, provesGone?: LeaseStore['provesGone']) =>
     leaseLeftMs({ provesGone } as LeaseStore, observation, sighted(record));
 
-  test('for what is left of it, and nobody where nobody holds it', () => {
+  test('for the rest of it, and none where there is no holder', () => {
     expect(leftOf(held)).toBe(70);
     expect(leftOf(vacant)).toBe(0);
     expect(leftOf(undefined)).toBe(0);
@@ -153,7 +153,7 @@ describe('an observer', () => {
     ]);
     const vacantMs = views[2]?.sinceUnixMs;
     expect(vacantMs).toBeGreaterThanOrEqual(startMs + 5_000 + leaseMs);
-    // Somebody who was elected and died before it was announced: vacant as before.
+    // A candidate that was elected and died before it was announced: vacant as before.
     store.hold('b', 2n, 1);
     await clock.advance(leaseMs);
     expect(views.at(-1)).toEqual({ state: 'vacant', token: 2n, sinceUnixMs: expect.any(Number) });
@@ -222,7 +222,7 @@ describe('an observer', () => {
     await Promise.all([election.close(), other.close()]);
   });
 
-  test('is told since when nobody leads, whoever has died meanwhile', async () => {
+  test('is told since when no candidate leads, whichever leaders have died meanwhile', async () => {
     const { clock, store, election, views, watch, startMs } = setUp({ provesGone: () => true });
     const die = (id: string, token: bigint) => {
       store.hold(id, token, leaseMs);
@@ -360,7 +360,7 @@ describe('one look tells', () => {
     ['a hold', undefined, { ms: 5, untilUnixMs: 1_000 }, undefined, 1_000],
     ['a reservation that is over', { for: 'c', reserveMs: 5, untilUnixMs: 0 }, undefined, 'c', 0],
     ['a hold that is over', undefined, { ms: 5, untilUnixMs: 0 }, undefined, 0],
-  ])('who may take it: %s', async (_, reserved, holds, whom, untilMs) => {
+  ])('the candidate that may take it: %s', async (_, reserved, holds, whom, untilMs) => {
     const { store, election, startMs } = setUp();
     store.hold('a', 3n, leaseMs);
     const at = <T extends { readonly untilUnixMs: number }>(given: T | undefined) =>

@@ -1,4 +1,4 @@
-/** What operators write beside a leader: it reaches the term that was meant, and is never lost. */
+/** Operators' writes beside a leader reach the intended term, and are never lost. */
 import { expect, test } from 'vitest';
 import { createElection } from '../../src/index.ts';
 import type { SimulatedConnection } from '../../src/testing/index.ts';
@@ -16,7 +16,7 @@ function setUp() {
   return { clock, store, elect };
 }
 
-// Both wait for the same answer; what has become of the first write is another matter.
+// Both wait for the same answer. The outcome of the first write is another matter.
 test.each([
   ['vacate', 'was done'],
   ['vacate', 'was not done'],

@@ -1,4 +1,4 @@
-/** A write without an answer: what the record shows afterwards is all that a candidate may believe. */
+/** A write without an answer: a candidate may believe only the record that it reads afterwards. */
 import { expect, test } from 'vitest';
 import type { Election } from '../../src/index.ts';
 import { createElection } from '../../src/index.ts';
@@ -27,7 +27,7 @@ function setUp() {
     expect(store.record('jobs')?.holding?.candidate.id).toBe('a');
     return { connection, election, campaign, stop };
   };
-  /** What an operator does, who knows the store by another connection. */
+  /** An operator's action over another connection to the store. */
   const operate = async (act: (operator: Election<bigint>) => Promise<unknown>) => {
     const operator = elect('operator');
     await act(operator);
@@ -42,7 +42,7 @@ test('a win that was vacated by force before it was read back is not believed', 
   await operate((operator) => operator.vacate({ force: true }));
   expect(store.record('jobs')).toMatchObject({ token: 1n, holding: { revoked: true } });
   await clock.advance(operationTimeoutMs);
-  // Nobody has led with token 1, and nobody does.
+  // No candidate has led with token 1, and none does.
   const term = await campaign;
   expect(term.token).toBe(2n);
   expect(store.record('jobs')).toMatchObject({ token: 2n, holding: { revoked: false } });
@@ -102,7 +102,7 @@ test('who gives up while its winning write has no answer takes the win back', as
   await election.close();
 });
 
-test('who gives up while it reads its winning write back takes the win back', async () => {
+test('a candidate that gives up while it reads its winning write back takes the win back', async () => {
   const { clock, store, winWithoutAnswer } = setUp();
   const { connection, election, campaign, stop } = await winWithoutAnswer();
   connection.next('read', { lose: 'reply' });
@@ -162,7 +162,8 @@ test('a leader whose own record of an earlier term comes back is no leader', asy
   await clock.advance(2_000);
   const second = await campaign;
   expect(second.token).toBe(2n);
-  // Of this very handle, and yet nobody leads by it: term 1 is over, and term 2 is lost.
+  // The record is of this very handle, and yet it leads by none: term 1 is over, and term
+  // 2 is lost.
   store.put('jobs', old);
   await clock.advance(election.timing.renewEveryMs);
   expect(second.isLeading()).toBe(false);

@@ -34,7 +34,7 @@ test('a store that is set back to a win that was answered makes its handle wait 
   const election = candidate(store, clock);
   const first = await election.campaign();
   const win = store.record;
-  // Somebody takes the seat, and it finds that out before it has confirmed anything.
+  // Another candidate takes the seat. The leader finds that out before it has confirmed anything.
   store.hold('c', first.token + 1n, leaseMs);
   await clock.advance(2_000);
   expect(first.signal.aborted).toBe(true);
@@ -43,7 +43,7 @@ test('a store that is set back to a win that was answered makes its handle wait 
   store.record = win;
   store.version += 1;
   const { swaps } = store;
-  // Somebody else may have won since the win, and still believe.
+  // Another candidate may have won since the win, and may still believe.
   await clock.advance(leaseMs - 2_500);
   expect(store.swaps).toBe(swaps);
   await clock.advance(2 * leaseMs);
@@ -83,7 +83,7 @@ test.each([
   await Promise.all([election.close(), other.close()]);
 });
 
-test('whom a term has fenced when it is announced need not be fenced again', async () => {
+test('a leader that a term has fenced when it is announced need not be fenced again', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
   store.hold('dead', 1n, leaseMs);
@@ -110,7 +110,7 @@ test('a leader whose confirmation meets an operator’s write each time tries th
   const { swaps } = store;
   const { onSwap } = store;
   store.onSwap = async (apply) => {
-    // What operators write keeps the nonce.
+    // An operator's write keeps the nonce.
     store.version += 1;
     return apply();
   };

@@ -87,7 +87,7 @@ test('a store that is set back shows a leader its own renewal: it waits as all o
     await clock.advance(100);
     expect([a, b].filter((one) => one.isLeading()).length).toBeLessThan(2);
   }
-  // Somebody leads again.
+  // A candidate leads again.
   await clock.advance(2 * leaseMs);
   expect([a, b].filter((one) => one.isLeading())).toHaveLength(1);
   const ended = [a.end(), b.end()];

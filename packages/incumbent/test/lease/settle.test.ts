@@ -30,7 +30,10 @@ function restarted(says: Partial<LeaseStore> = {}) {
 
 type Stage = ReturnType<typeof restarted>;
 
-/** A copy of a job that does not wait: who ran it, and what the others heard. */
+/**
+ * A copy of a job that does not wait, with the candidates that ran it, and the refusals
+ * of the others.
+ */
 async function copy(
   stage: Stage,
   id: string,
@@ -222,7 +225,7 @@ test('a store that fails while it settles is borne with, and one that fails at f
   expect(await job).toBe('done');
 });
 
-test('a store that stays away while it settles is what it hears of, in bounds', async () => {
+test('the reason of a refusal is a store that stays away while it settles, in bounds', async () => {
   const stage = restarted();
   const { clock, store } = stage;
   const ran: string[] = [];

@@ -1,4 +1,4 @@
-// What a candidate for the lock does until it has it: what it is told, and for how long a winner waits.
+// The campaign of a candidate for the lock: what it is told, and for how long a winner waits.
 import { describe, expect, it } from 'vitest';
 import type { Seat } from '../../src/core/contest.ts';
 import type { LockSettings } from '../../src/mechanisms/lock/settings.ts';
@@ -11,7 +11,7 @@ const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfe
 
 const announce = (seat: Seat<bigint>) => seat.confirm({ ...seat.state, announced: true }, never);
 
-/** A holder of the lock, announced, and who waits for it. */
+/** A holder of the lock, announced, and a candidate that waits for it. */
 async function behindHolder(holder: { isAnnounced?: boolean; beliefMs?: number } = {}) {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
@@ -58,7 +58,7 @@ describe('for how long a winner waits', () => {
     stage.wipe();
     await deleteLock();
     expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
-    // Who has followed nobody has nobody to wait for.
+    // A candidate that has followed no leader has none to wait for.
     const fresh = new LockStage();
     fresh.wipe();
     expect((await new Contestant(fresh, 'c').win()).waitBeforeAnnounceMs).toBe(0);
@@ -68,7 +68,7 @@ describe('for how long a winner waits', () => {
     const { stage, campaign, deleteLock } = await behindHolder({ beliefMs: 2 * beliefMs });
     stage.wipe();
     stage.store.put('jobs', blank);
-    // It looks again while the holder is there, and sees what the operator wrote.
+    // It looks again while the holder is there, and sees the operator's record.
     await stage.clock.advance(30_000);
     await deleteLock();
     expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(2 * waitMs, 6);
@@ -76,12 +76,12 @@ describe('for how long a winner waits', () => {
 
   it('but not for one that ended clean before', async () => {
     const { stage, campaign, deleteLock } = await behindHolder({ beliefMs: 2 * beliefMs });
-    // The next holder comes at once; nobody is told in between.
+    // The next holder comes at once, without a notification in between.
     stage.store.put('jobs', { ...stage.store.record('jobs')!, holding: undefined });
     await stage.clock.advance(30_000);
     stage.wipe();
     await deleteLock();
-    // Somebody may have led whose record was deleted: as long as we would believe.
+    // A leader may have led whose record was deleted: it waits as long as we would believe.
     expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
   });
 
@@ -146,7 +146,7 @@ describe('the lock is free, and not for it', () => {
   });
 });
 
-describe('who has the lock is told', () => {
+describe('a waiting candidate is told the holder of the lock', () => {
   it('by the record, if it names the holder', async () => {
     const { seat, b } = await behindHolder();
     expect(b.following).toMatchObject([
@@ -155,7 +155,7 @@ describe('who has the lock is told', () => {
     expect(b.session.sent.get('members')).toBe(1);
   });
 
-  it('by the lock itself, if the record names somebody else', async () => {
+  it('by the lock itself, if the record names another candidate', async () => {
     const { stage, campaign, deleteLock } = await behindHolder();
     await deleteLock();
     const seat = (await campaign)!;
@@ -187,7 +187,7 @@ it('it looks again when half a minute is over, less a random tenth, and no soone
   expect(total()).toBeGreaterThan(before);
 });
 
-it('who polls sets no watch, and looks so often, less a random tenth', async () => {
+it('a candidate that polls sets no watch, and looks so often, less a random tenth', async () => {
   const stage = new LockStage();
   stage.settings = { pollMs: 2_000 };
   const a = new Contestant(stage, 'a');
@@ -203,7 +203,7 @@ it('who polls sets no watch, and looks so often, less a random tenth', async () 
   expect(b.session.sent.get('watch')).toBeUndefined();
 });
 
-it('who does not wait is told that another had it since it asked', async () => {
+it('a candidate that does not wait is told that another had it since it asked', async () => {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
   // It finds the lock taken when it is about to take it, and then looks again.
@@ -241,7 +241,7 @@ it('while the store has no quorum, nothing is concluded and nothing asked', asyn
   expect(a.session.sent.size).toBe(0);
 });
 
-it('whoever is drained while it has no answer leaves the lock to others on its client', async () => {
+it('a candidate that is drained while it has no answer leaves the lock to others on its client', async () => {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
   const b = new Contestant(stage, 'b', { session: a.session });
@@ -250,7 +250,7 @@ it('whoever is drained while it has no answer leaves the lock to others on its c
   await stage.clock.advance(0);
   const campaign = b.campaign();
   await stage.clock.advance(0);
-  // The first may have made it, for all that anybody knows.
+  // For all that is known, the first attempt may have made it.
   expect(b.told).toMatchObject([{ kind: 'unreachable' }]);
   const untilUnixMs = stage.clock.wallMs() + 3_600_000;
   stage.store.put('jobs', { ...blank, drains: [{ id: 'a', untilUnixMs }] });

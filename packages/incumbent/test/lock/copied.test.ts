@@ -26,7 +26,7 @@ test('two copies that each take the lock for their own never both lead', async (
     };
     void background(election.lead(work));
   }
-  // The second gives up what they have in common, and then each has a claim of its own.
+  // The second gives up their common claim, and then each has a claim of its own.
   await until('two terms', () => {
     expect(terms.filter((term) => term.isLeading()).length).toBeLessThan(2);
     return terms.length === 2 && terms[1]?.isLeading() === true;

@@ -85,7 +85,8 @@ describe('while one of theirs is active', () => {
     const first = await a.campaign();
     arena.fake.expireSession(client.session?.id as bigint);
     await end(first);
-    // One of ours ended unclean, theirs has fenced it and leads; the record still names ours.
+    // One of ours ended unclean. One of theirs has fenced it and leads. The record
+    // still names ours.
     const nn2 = await arena.hadoop('nn-2');
     expect(await nn2.becomeActive()).toBe('a');
     const { election: b } = await arena.member('b');

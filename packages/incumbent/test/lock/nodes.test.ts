@@ -4,7 +4,7 @@ import { candidateOf } from '../../src/backends/zookeeper/hadoop-format.ts';
 import { activeDataOf } from '../../src/backends/zookeeper/index.ts';
 import { breadcrumbPath, end, inArena, lockPath, parent, root } from './support.ts';
 
-describe('what Hadoop’s members see of us', () => {
+describe('our nodes as Hadoop’s members see them', () => {
   inArena(
     'H1: an ephemeral lock and a persistent breadcrumb with the same bytes, and no other node',
     async ({ arena, expect }) => {
@@ -99,7 +99,7 @@ describe('what Hadoop’s members see of us', () => {
   );
 });
 
-describe('what we see of them', () => {
+describe('their nodes as we see them', () => {
   const zxid = 0x2an;
 
   test('a text is the id', () => {

@@ -113,7 +113,7 @@ describe('whose lock it is', () => {
       const { election: a } = await arena.member('a', { client });
       const { election: b } = await arena.member('b', { client });
       await a.init();
-      // Not done, but whoever asked cannot know: the connection seemed to be lost.
+      // It was not done, but the caller cannot know: the connection seemed to be lost.
       arena.fake.faults.next(
         { opcode: 'create2', path: lockPath },
         { type: 'errorCode', code: connectionLoss },
@@ -243,7 +243,7 @@ describe('sessions', () => {
       await aborted(term.signal);
       expect(term.isLeading()).toBe(false);
       expect(await end(term)).toMatchObject({ reason: 'session-expired', released: false });
-      // Its own breadcrumb stands: nobody else wrote it, and this very candidate has stopped.
+      // Its own breadcrumb stands: no other member wrote it, and this very candidate has stopped.
       expect(arena.data(breadcrumbPath)).toBe('a');
       const again = await election.campaign();
       expect(again.token).toBeGreaterThan(term.token);
@@ -492,7 +492,7 @@ describe('following a leader', () => {
     );
     const { election } = await arena.member('a', { client });
     await expect(election.campaign({ wait: 0 })).rejects.toMatchObject({ code: 'NOT_ELECTED' });
-    // Else whoever leads next would fence, and wait for, one that never led.
+    // Otherwise the next leader would fence, and wait for, a leader that never led.
     await until('it is taken back', () => arena.data(breadcrumbPath) === undefined);
     expect(JSON.parse(arena.data(parent) ?? '')).not.toHaveProperty('leadership.candidate');
   });
@@ -640,8 +640,9 @@ describe('the guard', () => {
 });
 
 /**
- * Waits for a belief to end: longer than it, by the drift of two clocks; less what a busy machine has taken
- * since the look. (A leader looks at its margin before 0.8 of it.)
+ * Waits for the end of a belief. They are longer than that by the drift of two clocks, and shorter
+ * by the time that a busy machine has taken since the look. (A leader looks at its margin before
+ * 0.8 of it.)
  */
 function waits({ delaysMs }: SteppedClock, beliefMs: number): readonly number[] {
   return delaysMs.filter((ms) => ms > 0.85 * beliefMs && ms < 1.2 * beliefMs);

@@ -6,18 +6,18 @@ import type { Entry, QueueStore, RecordReading } from '../../src/mechanisms/queu
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { Stage } from '../queue/support.ts';
 
-/** What the candidates of one session share: who of them may make the lock. */
+/** The claims that the candidates of one session share: which of them may make the lock. */
 interface Claims {
   claimant: string | undefined;
   readonly entries: Map<string, Entry>;
   readonly listeners: Set<() => void>;
 }
 
-/** As `Stage`, but candidates race for one lock: a queue that nobody enters but the first. */
+/** As `Stage`, but candidates race for one lock: a queue that only the first one enters. */
 export class LockStage extends Stage {
   readonly #claims = new WeakMap<SimulatedQueueSession, Claims>();
   #wipedAfter = 0n;
-  /** What the backend is to do otherwise than here. */
+  /** Settings of the backend that differ from those here. */
   settings: Partial<LockSettings<bigint>> = {};
   /** The record is that of a member of another make. */
   isTheirs = false;
@@ -26,10 +26,10 @@ export class LockStage extends Stage {
     super({ isMixed: true });
   }
 
-  /** Somebody deletes the record by hand. */
+  /** Deletes the record by hand. */
   wipe(): void {
     this.store.put('jobs', undefined);
-    // What was there before has a lower number.
+    // Nodes from before have lower numbers.
     this.#wipedAfter = 1_000_000n;
   }
 
@@ -103,7 +103,7 @@ export class LockStage extends Stage {
         if (member === undefined) return { holder: undefined, reading };
         const { name, token } = member;
         const own = claims.entries.get(guidOf(name));
-        // Entering once more finds what has been made.
+        // Entering once more finds the place that was made.
         const place = own && (await queue.enter(own, signal));
         const holder: Holder = {
           name,
@@ -134,7 +134,7 @@ export class LockStage extends Stage {
   }
 }
 
-/** Of whoever has entered at the place of that name: `<guid>-n_<ten digits>`. */
+/** The guid of the entry at the place of that name: `<guid>-n_<ten digits>`. */
 function guidOf(name: string): string {
   return name.slice(0, -'-n_0000000000'.length);
 }

@@ -51,14 +51,16 @@ async function taken(store: ZooKeeperLockStore): Promise<Place> {
   return made.place;
 }
 
-/** What the first leader of an election writes, and the version that it must meet. */
+/** The record of the first leader of an election, and the version that it must meet. */
 async function announcement(store: ZooKeeperLockStore, place: Place) {
   const { version } = await store.read(never);
   const record = announcedRecord(store, scope, undefined, { candidate, place, state: announced });
   return { version, record };
 }
 
-/** What was read before its lock was deleted by hand, and the record that takes the term back. */
+/**
+ * The reading from before its lock was deleted by hand, and the record that takes the term back.
+ */
 async function announcedUnderADeletedLock(arena: Arena) {
   const store = openStore(await arena.client());
   const place = await taken(store);
@@ -70,7 +72,7 @@ async function announcedUnderADeletedLock(arena: Arena) {
   return { store, found, vacant: { ...record, holding: undefined } };
 }
 
-/** The lock goes to somebody else in one transaction, under the same name. */
+/** The lock goes to another client in one transaction, under the same name. */
 async function steal(arena: Arena): Promise<void> {
   const thief = await arena.client();
   await thief.transaction().delete(lockPath).create(lockPath, 'a', { ephemeral: true }).commit();
@@ -150,10 +152,10 @@ describe('an announcement that met the lock of another one', () => {
     await other.delete(lockPath);
     const theirs = await arena.hadoop('theirs');
     await theirs.becomeActive();
-    // It was sent before, had no answer, and is made again from what is there now.
+    // The announcement was sent before and had no answer. It is made again from the present nodes.
     const { version, record } = await announcement(store, place);
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
-    // Whoever leads next fences whom it names.
+    // The next leader fences the member that it names.
     expect(arena.data(breadcrumbPath)).toBe('theirs');
   });
 
@@ -165,7 +167,7 @@ describe('an announcement that met the lock of another one', () => {
     const other = await arena.client();
     await other.transaction().delete(lockPath).delete(parent).commit();
     const { version } = await store.read(never);
-    // Not that there is no election: whoever campaigns makes it anew.
+    // Not an error that there is no election: a candidate makes it anew.
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'gone' });
   });
 
@@ -195,7 +197,7 @@ describe('an announcement that met the lock of another one', () => {
   });
 });
 
-describe('what is read with a lock that was made', () => {
+describe('the reading with a lock that was made', () => {
   inArena(
     'is not older than the lock, also when the node above it had to be made',
     async ({ arena, expect }) => {
@@ -208,11 +210,11 @@ describe('what is read with a lock that was made', () => {
   );
 });
 
-describe('a lock that was deleted and is somebody else’s before it can be looked at', () => {
+describe('a lock that was deleted and is another member’s before it can be looked at', () => {
   inArena('is not had by whoever made it', async ({ arena, expect }) => {
     const client = await arena.client();
     const create = client.create.bind(client) as (...args: unknown[]) => Promise<unknown>;
-    // What is read beside the making is older than the lock: it is looked at again.
+    // The reading beside the creation is older than the lock, so the nodes are read again.
     const late = async (...args: unknown[]) => {
       await client.sync(parent);
       const made = await create(...args);
@@ -227,7 +229,7 @@ describe('a lock that was deleted and is somebody else’s before it can be look
   });
 });
 
-describe('what an operator’s change has written down of one of theirs', () => {
+describe('a leader of theirs that an operator’s change has written down', () => {
   inArena('is still told as theirs', async ({ arena, expect }) => {
     const theirs = await arena.hadoop('theirs');
     await theirs.becomeActive();
@@ -244,7 +246,7 @@ describe('what an operator’s change has written down of one of theirs', () => 
   });
 });
 
-describe('what is written together', () => {
+describe('writes in one transaction', () => {
   inArena(
     'an announcement meets neither another record nor another breadcrumb',
     async ({ arena, expect }) => {
@@ -328,7 +330,7 @@ describe('an announcement on its way when its session is over for us', () => {
     const attempts = new Attempts(new OwnWrites());
     const now = openStore(await arena.client());
     await takeBack(now, scope, { place, before: undefined, attempts }, never);
-    // That goes with its session. To delete it could meet the lock of whoever comes next.
+    // The lock goes with its session. To delete it could meet the lock of the next member.
     expect(arena.data(lockPath)).toBe('a');
     await (await arena.client()).delete(lockPath);
     await taken(now);
@@ -356,7 +358,7 @@ describe('an announcement on its way when its session is over for us', () => {
     const { version, record } = await announcement(store, place);
     isAnnounced = true;
     expect(await store.commit(place, record, version, never)).toEqual({ outcome: 'conflict' });
-    // Who releases now, or guards its writes by the breadcrumb, has none of its own.
+    // A member that releases now, or guards its writes by the breadcrumb, has none of its own.
     expect(store.breadcrumbVersion(place)).toBeUndefined();
     const { isTheirs } = await store.read(never);
     expect(isTheirs).toBe(true);

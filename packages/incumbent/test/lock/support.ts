@@ -68,7 +68,7 @@ export class Arena implements AsyncDisposable {
     return new HadoopMember(await this.client(), data);
   }
 
-  /** What stands in a node; undefined when there is none. */
+  /** The data of a node. Undefined when there is none. */
   data(path: string): string | undefined {
     const node = this.fake.tree().get(path);
     return node === undefined ? undefined : Buffer.from(node.data ?? []).toString();
@@ -82,7 +82,7 @@ export class Arena implements AsyncDisposable {
   }
 }
 
-/** What ActiveStandbyElector does with its nodes, one step at a time. */
+/** A member that treats its nodes as ActiveStandbyElector does, one step at a time. */
 export class HadoopMember {
   readonly client: ZooKeeper;
   readonly #data: string;
@@ -110,7 +110,7 @@ export class HadoopMember {
     return this.writeBreadcrumb();
   }
 
-  /** Its session ends, whatever it does still. */
+  /** Its session ends, whatever it still does. */
   async crash(): Promise<void> {
     await this.client.close();
   }
@@ -152,7 +152,9 @@ export function interrupted(client: ZooKeeper, what: () => Promise<unknown>): Zo
   });
 }
 
-/** Something happens right before the election’s first breadcrumb is made; what is sent later waits for it. */
+/**
+ * Does something right before the election’s first breadcrumb is made. Later requests wait for it.
+ */
 export function beforeAnnouncement(client: ZooKeeper, what: () => Promise<unknown>): ZooKeeper {
   let sent: Promise<unknown> = Promise.resolve();
   return new Proxy(client, {
@@ -181,7 +183,7 @@ export function beforeAnnouncement(client: ZooKeeper, what: () => Promise<unknow
   });
 }
 
-/** Waits for a change; the bound only turns a hang into a failure. */
+/** Waits for a change. The bound only turns a hang into a failure. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 20_000;
   while (!holds()) {

@@ -1,4 +1,4 @@
-// An operator hands a lock over: what it is told, and what stands in the record then.
+// An operator hands a lock over: the answer to the operator, and the record afterwards.
 import { expect, it } from 'vitest';
 import type { Trouble } from '../../src/core/trouble.ts';
 import { LockStage } from './stage.ts';

@@ -1,4 +1,4 @@
-// Whom a candidate for the lock waits for, for how long, and what it leaves behind.
+// The leader that a candidate for the lock waits for, for how long, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { waitMs } from '../queue/support.ts';
@@ -185,7 +185,7 @@ describe('the lock is free, and not for everybody', () => {
     const job = a.election.lead(() => 'done', { holdAtLeast: '1m' });
     job.catch(() => {});
     await stage.clock.advance(2_000);
-    // Its process dies: nobody gives the lock back.
+    // Its process dies, so the lock is not given back.
     cutOff(stage, a.session);
     const untilUnixMs = startMs + 60_000;
     await expect(b.election.campaign({ wait: 0 })).rejects.toMatchObject({
@@ -218,7 +218,7 @@ describe('the lock is free, and not for everybody', () => {
     await (await stage.soon(campaign))[Symbol.asyncDispose]();
   });
 
-  it('of an election that was ended, it is nobody’s', async () => {
+  it('of an election that was ended, it has no holder', async () => {
     const stage = new LockStage();
     const [a, b] = [stage.candidate('a'), stage.candidate('b')];
     const first = await stage.soon(a.election.campaign());
@@ -244,7 +244,7 @@ describe('the lock is free, and not for everybody', () => {
   });
 });
 
-it('nobody waits for who ended clean, nor for its own term', async () => {
+it('no candidate waits for a leader that ended clean, nor for its own term', async () => {
   const stage = new LockStage();
   const [a, b] = [stage.candidate('a'), stage.candidate('b')];
   const first = await stage.soon(a.election.campaign());
@@ -267,7 +267,7 @@ it('nobody waits for who ended clean, nor for its own term', async () => {
 });
 
 describe('a candidate for the lock that the store refuses', () => {
-  // R is 1 s, so the first pause is 250 ms, a quarter of it left out; none is longer than R.
+  // R is 1 s, so the first pause is 250 ms, less a quarter of it. None is longer than R.
   const pauses = [0, 187.5, 562.5, 1_312.5, 2_062.5];
 
   it('pauses twice as long after each failure, and begins anew when it was answered', async () => {
@@ -315,7 +315,7 @@ describe('a candidate for the lock that the store refuses', () => {
   });
 });
 
-it('who does not wait hears that another candidate of its client is about to take the lock', async () => {
+it('a candidate that does not wait hears that another one on its client is about to take the lock', async () => {
   const stage = new LockStage();
   const { session, election } = stage.candidate('a');
   session.hold('enter');
@@ -332,7 +332,7 @@ it('who does not wait hears that another candidate of its client is about to tak
   await (await stage.soon(campaign))[Symbol.asyncDispose]();
 });
 
-describe('who has given the lock up lets others go first', () => {
+describe('a candidate that has given the lock up lets others go first', () => {
   it.each([
     ['for a second, where all watch it', undefined, 1_000],
     ['until they have looked, and were answered', 50, 1_055],

@@ -1,4 +1,4 @@
-// What an operator's request does, what the operator is told, and when it is refused.
+// The effect of an operator's request, the answer to the operator, and the refusals.
 import { describe, expect, it } from 'vitest';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { AdminRequest } from '../../src/core/contest.ts';
@@ -19,7 +19,10 @@ const reopening: AdminRequest = { kind: 'reopen' };
 const transferTo = (to: string): AdminRequest => ({ kind: 'transfer', to });
 const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
 
-/** An operator, and those in the queue in this order; the first leads. Nobody of them hears of a change. */
+/**
+ * An operator, and the members of the queue in this order. The first leads. None of
+ * them gets hints.
+ */
 async function stand(ids: readonly string[], options: ContestantOptions = {}, isMixed = false) {
   const stage = new Stage({ isMixed });
   const members: Contestant[] = [];
@@ -98,7 +101,7 @@ describe('vacate', () => {
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     const lifted = { by: 'a', untilUnixMs: held.untilUnixMs };
     expect(await ask(vacate)).toMatchObject({ changed: true, lifted });
-    // Whoever comes next has still to wait for it.
+    // The next leader still has to wait for it.
     expect(record().holding).toMatchObject({ candidate: { id: 'a' }, held: undefined });
     expect(await ask(vacate)).toMatchObject({ changed: false });
   });
@@ -122,7 +125,7 @@ describe('vacate', () => {
       operator.session.next('amend', { fail: when });
       const asking = ask(vacate);
       await stage.clock.advance(0);
-      // Somebody else lifts it as well, or it was done.
+      // Another operator lifts it as well, or it was done.
       set({ reservation: undefined });
       expect(await stage.soon(asking)).toMatchObject({ changed: true, lifted: { for: 'b' } });
       expect(operator.troubles).toEqual(['asking for vacate']);
@@ -166,7 +169,7 @@ describe('vacate', () => {
 });
 
 describe('transfer', () => {
-  it('names who is to have it, and sends away whoever is before that one, once', async () => {
+  it('names the candidate that is to have it, and sends away each one before that one, once', async () => {
     const { ask, record, waiting } = await stand(['a', 'b', 'c', 'd']);
     expect(await ask(transferTo('c'))).toMatchObject({ changed: true });
     expect(record().holding?.request).toMatchObject({ kind: 'transfer', to: 'c' });
@@ -242,7 +245,7 @@ describe('drain', () => {
     const { ask, waiting, now } = await stand(['a', 'b', 'a', 'c']);
     expect(await ask(drain('a', now() + hourMs))).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a', 'b', 'c']);
-    // To lift it takes nobody's place.
+    // To lift a drain takes no place away.
     expect(await ask(drain('a', now()))).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a', 'b', 'c']);
   });
@@ -274,7 +277,7 @@ describe('drain', () => {
 });
 
 describe('end and reopen', () => {
-  it('send away whoever waits, leave the leader to go in order, and are done once', async () => {
+  it('send waiting members away, leave the leader to go in order, and are done once', async () => {
     const { ask, record, waiting, amends } = await stand(['a', 'b', 'c']);
     expect(await ask(reopening)).toMatchObject({ changed: false });
     expect(await ask(ending)).toMatchObject({ changed: true });
@@ -310,14 +313,14 @@ describe('end and reopen', () => {
     expect(await ask(ending)).toMatchObject({ changed: false });
   });
 
-  it('one that is over is ended again where somebody has entered since', async () => {
+  it('one that is over is ended again where a member has entered since', async () => {
     const { ask, set, waiting } = await stand(['a', 'b']);
     set({ ended: true });
     expect(await ask(ending)).toMatchObject({ changed: true });
     expect(waiting()).toEqual(['a']);
   });
 
-  it('who is about to lead, and sees the record, keeps its place; theirs is left alone', async () => {
+  it('one of ours that is about to lead, and sees the record, keeps its place; theirs is left alone', async () => {
     const { stage, ask, waiting } = await stand(['a', 'b', 'c']);
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     stage.store.enterForeign('jobs', 'theirs');
@@ -327,7 +330,7 @@ describe('end and reopen', () => {
 });
 
 describe('where a mark tells others of the end', () => {
-  /** @param isForeign the node of the election holds what is not ours */
+  /** @param isForeign the node of the election holds data that is not ours */
   async function marked(ids: readonly string[], isForeign: boolean, version?: 'none') {
     const mark = new Mark();
     const order: string[] = [];
@@ -390,7 +393,7 @@ describe('where a mark tells others of the end', () => {
     expect(waiting()).toEqual([]);
   });
 
-  it('only what is missing is written', async () => {
+  it('only the missing part is written', async () => {
     const { ask, mark, order, record, set } = await marked([], false);
     set({ ended: true });
     expect(await ask(ending)).toMatchObject({ changed: true });
@@ -412,14 +415,14 @@ describe('where a mark tells others of the end', () => {
     expect(order).toEqual([]);
   });
 
-  it('what is not there is over', async () => {
+  it('an election that is not there is over', async () => {
     const { ask, amends, order } = await marked([], false, 'none');
     expect(await ask(ending)).toMatchObject({ changed: false, view: { state: 'vacant' } });
     expect(amends()).toBe(0);
     expect(order).toEqual([]);
   });
 
-  it('beside what is not ours the mark says it all, and then all places go, the last one first', async () => {
+  it('beside foreign data the mark says it all, and then all places go, the last one first', async () => {
     const { stage, ask, order, waiting } = await marked(['a', 'b'], true);
     const before = stage.store.record('jobs');
     expect(await ask(ending)).toMatchObject({ changed: true });
@@ -440,7 +443,7 @@ describe('where a mark tells others of the end', () => {
     expect(amends()).toBe(0);
   });
 
-  it('what else is asked there is refused', async () => {
+  it('any other request is refused there', async () => {
     const { ask } = await marked(['a', 'b'], true);
     const drain = { kind: 'drain', id: 'x', untilUnixMs: 1e15 } as const;
     for (const request of [vacate, force, transferTo('b'), drain]) {
@@ -450,7 +453,7 @@ describe('where a mark tells others of the end', () => {
 });
 
 it.each([vacate, ending, reopening])(
-  'where no mark is known, nothing is asked beside what is not ours: %o',
+  'where no mark is known, nothing is asked beside foreign data: %o',
   async (request) => {
     const { ask } = await stand([], {
       says: () => ({ read: async () => ({ record: undefined, version: 7, isForeign: true }) }),
@@ -526,7 +529,7 @@ describe('a request', () => {
     expect(await stage.soon(asking)).toMatchObject({ changed: true });
     expect(record().holding?.request).toBeUndefined();
     expect(members).toHaveLength(1);
-    // Nor one that was made while nobody led.
+    // Nor one that was made while there was no leader.
     const other = await stand([]);
     other.set({ reservation: { for: 'x', reserveMs: hourMs, untilUnixMs: other.now() + hourMs } });
     other.operator.session.next('amend', { fail: 'before' });

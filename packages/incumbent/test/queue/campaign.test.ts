@@ -1,5 +1,5 @@
-// What a candidate in the queue does until it has the seat: when it tries again, what it is told, and
-// what ends its wait.
+// The campaign of a candidate in the queue: when it tries again, what it is told, and what
+// ends its wait.
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
@@ -12,7 +12,7 @@ import { beliefMs, Stage, waitMs } from './support.ts';
 const noHints = 1e9;
 const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
 
-/** A leader, and whoever is next. */
+/** A leader, and the next candidate. */
 async function behindLeader(says?: (store: QueueStore) => Partial<QueueStore>) {
   const stage = new Stage();
   const a = new Contestant(stage, 'a');
@@ -53,7 +53,7 @@ describe('after a failure', () => {
 
   it('it pauses, longer each time, and is told why it waits', async () => {
     const { times, a } = await looks(3);
-    // Three quarters of 250 ms, of 500 ms, of 1 s; the last two looks are those of the success.
+    // Three quarters of 250 ms, of 500 ms, of 1 s. The last two looks are those of the success.
     expect(times).toEqual([0, 187.5, 562.5, 1_312.5, 1_312.5]);
     expect(a.told.map(({ kind }) => kind)).toEqual(['unreachable', 'unreachable', 'unreachable']);
     expect(a.troubles).toEqual(['campaigning', 'campaigning', 'campaigning']);
@@ -123,7 +123,7 @@ describe('after a failure', () => {
     expect(a.told).toEqual([]);
   });
 
-  it('who does not wait is told that the store is away', async () => {
+  it('a candidate that does not wait is told that the store is away', async () => {
     const stage = new Stage();
     const a = new Contestant(stage, 'a');
     a.session.outage = 'refuses';
@@ -141,7 +141,7 @@ describe('after a failure', () => {
     expect(total(a.session)).toBe(0);
   });
 
-  it('to announce, it looks again after one pause, and finds what has landed', async () => {
+  it('to announce, it looks again after one pause, and finds its own write', async () => {
     const stage = new Stage();
     const a = new Contestant(stage, 'a');
     a.session.next('commit', { fail: 'after' });
@@ -153,7 +153,7 @@ describe('after a failure', () => {
     expect(a.session.sent.get('commit')).toBe(1);
     expect(a.troubles).toEqual(['announcing']);
     expect(a.told).toMatchObject([{ kind: 'unreachable' }]);
-    // Nobody led before: what it finds is its own.
+    // No candidate led before: the record that it finds is its own.
     expect(seat.predecessor).toBeUndefined();
     expect(seat.unfenced).toEqual([]);
     expect(seat.waitBeforeAnnounceMs).toBe(0);
@@ -215,7 +215,7 @@ describe('a candidate whose place is taken away again and again', () => {
 });
 
 describe('behind another', () => {
-  it('whom it follows and who leads is told', async () => {
+  it('the place before it and the leader are told', async () => {
     const { stage, seat, b, stop, campaign } = await behindLeader();
     const [first] = stage.store.places('jobs');
     expect(b.following).toEqual([[first, { kind: 'led', id: 'a', token: seat.token }]]);
@@ -227,7 +227,7 @@ describe('behind another', () => {
     await stopped(stage, stop, campaign);
   });
 
-  it('who is about to lead is told, while the record names one that is gone', async () => {
+  it('the next leader is told, while the record names one that is gone', async () => {
     const { stage, b, stop, campaign } = await behindLeader();
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
     await stage.clock.advance(0);
@@ -238,7 +238,7 @@ describe('behind another', () => {
     const [second] = stage.store.places('jobs');
     expect(c.following).toMatchObject([[second, { kind: 'led', id: 'b' }]]);
     expect(b.told).toEqual([]);
-    // Who does not wait is told the same, and enters nothing.
+    // A candidate that does not wait is told the same, and enters nothing.
     const d = new Contestant(stage, 'd');
     expect(await d.campaign('none')).toBeUndefined();
     expect(d.told).toMatchObject([{ kind: 'led', id: 'b' }]);
@@ -295,13 +295,13 @@ describe('behind another', () => {
       },
     }));
     stage = made;
-    // The first time nobody deletes it; then its session ends, and all is new.
+    // The first time it is not deleted. Then its session ends, and all is new.
     own = undefined;
     b.session.expire();
     await stage.clock.advance(1_000);
     expect(stage.store.waiting('jobs')).toEqual(['a', 'b']);
     expect(stage.store.places('jobs')).not.toContain(own);
-    // Nobody watches on for a place that is gone.
+    // No watch goes on for a place that is gone.
     expect(cancelled).toBe(1);
     await stopped(stage, stop, campaign);
   });
@@ -391,7 +391,7 @@ describe('behind another', () => {
       await stage.clock.advance(1_000);
       expect(b.troubles).toEqual(['campaigning']);
       expect(stage.store.waiting('jobs')).toEqual(['a', `b ${failing}`]);
-      // That of the one before it is of no use without its own; its own stays.
+      // The watch on the place before is of no use without the one on its own. Its own watch stays.
       expect(cancelled).toBe(failing === 'own' ? 1 : 0);
       await stopped(stage, stop, campaign);
       expect(cancelled).toBe(failing === 'own' ? 3 : 2);
@@ -545,7 +545,7 @@ describe('the seat is free, and not for it', () => {
     expect(a.told).toHaveLength(1);
   });
 
-  it('but for somebody who stands behind it: it goes behind that one', async () => {
+  it('but for a candidate that stands behind it: it goes behind that one', async () => {
     const { stage, seat, b, campaign } = await behindLeader();
     const c = new Contestant(stage, 'c');
     const third = c.campaign();
@@ -559,7 +559,7 @@ describe('the seat is free, and not for it', () => {
     void campaign;
   });
 
-  it('somebody else behind it is no reason to go', async () => {
+  it('another candidate behind it is no reason to go', async () => {
     const { stage, seat, b } = await behindLeader();
     void new Contestant(stage, 'c').campaign();
     await stage.clock.advance(0);
@@ -655,7 +655,7 @@ describe('for how long a winner waits', () => {
     expect(next.unfenced).toMatchObject([{ token: seat.token }]);
   });
 
-  it('and less by what it has waited for its own place', async () => {
+  it('and less by the time that it has waited for its own place', async () => {
     const { stage, campaign } = await behindLeader();
     const c = new Contestant(stage, 'c');
     const third = c.campaign();
@@ -670,7 +670,7 @@ describe('for how long a winner waits', () => {
     expect((await third)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
   });
 
-  it('each winner its delay, whoever led before, from when it is the first', async () => {
+  it('each winner its delay, whatever leader was before, from when it is the first', async () => {
     const stage = new Stage({ settings: { delayAfterWinMs: 700 } });
     const a = new Contestant(stage, 'a');
     const seat = await a.win();
@@ -712,7 +712,7 @@ describe('for how long a winner waits', () => {
   ])('beside others, %s', async (_what, others, expected) => {
     const stage = new Stage({ isMixed: true });
     const first = await new Contestant(stage, 'a').win();
-    // Nobody knows who led before there was a record.
+    // A leader may have led before there was a record.
     expect(first.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
     await stage.clock.advance(5_000);
     await first.confirm({ ...first.state, announced: true }, never);
@@ -724,7 +724,7 @@ describe('for how long a winner waits', () => {
     expect(next.waitBeforeAnnounceMs).toBeCloseTo(expected, 6);
   });
 
-  it('the record is deleted by hand: a belief, for whoever has met a leader', async () => {
+  it('the record is deleted by hand: a belief, for a candidate that has met a leader', async () => {
     const { stage, b, stop, campaign } = await behindLeader();
     stage.store.put('jobs', undefined);
     stage.store.deletePlace(stage.store.places('jobs')[0] as string);
@@ -732,7 +732,7 @@ describe('for how long a winner waits', () => {
     expect((await campaign)?.waitBeforeAnnounceMs).toBeCloseTo(waitMs, 6);
     expect(b.told).toEqual([]);
     stop.abort();
-    // Who has met nobody has nobody to wait for.
+    // A candidate that has met no leader has none to wait for.
     const fresh = new Stage();
     fresh.store.put('jobs', blank);
     const c = await new Contestant(fresh, 'c').win();
@@ -783,7 +783,7 @@ it('names that come again: a place of its name that is another’s is not its ow
   [, lost] = stage.store.places('jobs');
   await seat.release(end, never);
   await stage.clock.advance(0);
-  // It was the first, by its name; it enters again behind whoever has that.
+  // It was the first, by its name. It enters again behind the candidate that has that place.
   expect(stage.store.places('jobs')).not.toContain(lost);
   expect(stage.store.record('jobs')?.place).toBe(stage.store.places('jobs')[0]);
   expect((await campaign)?.token).toBe(stage.store.record('jobs')?.token);

@@ -1,4 +1,4 @@
-// One proof for all terms of a session: what it costs, and for whom it speaks.
+// One proof for all terms of a session: its cost, and the terms that it speaks for.
 import { setMaxListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -42,7 +42,7 @@ function stand(size: number, maxPlaces = 1_000) {
   const before = readClocks(clock);
   for (const place of places) confirmations.add(place, before);
   const isNewer = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs > before.monotonicMs;
-  /** What every term hears that asks at this moment. */
+  /** The answer to every term that asks at this moment. */
   const confirmAll = async () => {
     await clock.advance(1);
     const results = places.map((place) =>
@@ -123,7 +123,7 @@ describe('a refused proof', () => {
     expect(heard.slice(10)).toEqual(new Array(10).fill('there'));
   });
 
-  it('that never tells of anybody is asked once, and proves nothing', async () => {
+  it('that names no place is asked once, and proves nothing', async () => {
     const { session, confirmAll } = stand(10);
     let calls = 0;
     session.confirm = async () => {
@@ -162,7 +162,7 @@ describe('a proof that is under way', () => {
     for (const one of shared) expect(await one).toMatchObject({ monotonicMs: nowMs });
   });
 
-  it('is not shared by who needs a newer one', async () => {
+  it('is not shared by a term that needs a newer one', async () => {
     const { clock, confirmations, places, asked, hold } = stand(1);
     const answers = hold();
     const [place] = places as [Place];
@@ -203,7 +203,7 @@ it('a proof that one term gives up too soon is asked for again by those that hav
 });
 
 it.each(['there', 'gone'] as const)(
-  'what a proof has learnt of a place stands, though it is given up then: it is %s',
+  'the finding of a proof about a place stands, though it is given up then: it is %s',
   async (verdict) => {
     const { clock, session, confirmations, places } = stand(2);
     const [hasty, patient] = places as [Place, Place];
@@ -226,7 +226,7 @@ it.each(['there', 'gone'] as const)(
   },
 );
 
-it('a proof that has failed is not shared by who asks after that', async () => {
+it('a proof that has failed is not shared by a term that asks after that', async () => {
   const { clock, places, denied, asked, confirmAll, confirmations } = stand(1);
   const [place] = places as [Place];
   denied.add(place);
@@ -267,7 +267,7 @@ describe('several terms on one session', () => {
 
   it('each lose their own place, when several are deleted at once and nobody is told', async () => {
     const { stage, session, terms, place } = await led(6);
-    // No watch tells of it: only what is proved counts.
+    // No watch tells of it, so only proofs count.
     session.hintMs = 1e9;
     for (const index of [1, 2, 4]) stage.store.deletePlace(place(index));
     await stage.clock.advance(1_100);

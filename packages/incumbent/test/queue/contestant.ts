@@ -9,7 +9,7 @@ import type { Stage } from './support.ts';
 /** T is 10 s, so R and X are 1 s, a pause after a failure 250 ms, and H is 4 s. */
 export const timing = resolveTiming({}, { sessionTimeoutMs: 10_000 });
 
-/** Of whoever never changes its mind. */
+/** For calls that are never cancelled. */
 export const never = new AbortController().signal;
 // Many wait with it at one time.
 setMaxListeners(0, never);
@@ -19,11 +19,14 @@ export interface ContestantOptions {
   /** Default `jobs`. */
   readonly name?: string;
   readonly random?: () => number;
-  /** What the store says or does otherwise. */
+  /** Methods and fields of the store that differ. */
   readonly says?: (store: QueueStore) => Partial<QueueStore>;
 }
 
-/** One candidate's part in an election, without the core: what the mechanism asks it and tells it. */
+/**
+ * One candidate's part in an election, without the core: the questions and answers
+ * of the mechanism.
+ */
 export class Contestant {
   readonly session: SimulatedQueueSession;
   readonly election: ElectionBackend<bigint>;
@@ -93,7 +96,7 @@ export class Contestant {
 /** The mark of the end, as a test sets it. */
 export class Mark implements EndMark {
   isThere = false;
-  /** What operators did: `set`, `clear`. */
+  /** The actions of operators: `set`, `clear`. */
   readonly done: string[] = [];
   watches = 0;
   #tell: ((isSet: boolean) => void)[] = [];
@@ -114,7 +117,7 @@ export class Mark implements EndMark {
     this.done.push('clear');
   };
 
-  /** Whoever watches hears that it was set, or that nobody can tell any more. */
+  /** Watchers hear that the mark was set, or that this can no longer be told. */
   tell(isSet: boolean): void {
     for (const tell of this.#tell.splice(0)) tell(isSet);
   }

@@ -1,4 +1,4 @@
-// A watch that is kept up: what it tells, when it tries again, and when it ends.
+// A watch that is kept up: its values, its retries, and its end.
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
@@ -152,7 +152,7 @@ it('tries again what fails after a pause, in the background', async () => {
   expect(times).toEqual([0, timing.pollEveryMs, 2 * timing.pollEveryMs]);
   expect(troubles).toEqual(['watching', 'watching']);
   expect(values).toEqual(['there']);
-  // Of each pause; the operations themselves are waited for.
+  // One timer for each pause. The operations themselves are awaited.
   expect(clock.asked.filter((background) => background === true)).toHaveLength(2);
   stop.abort();
 });

@@ -1,11 +1,11 @@
-/** An announcement that nobody has told the candidate of is taken back when it is not to lead. */
+/** An announcement without an answer is taken back when its candidate is not to lead. */
 import { describe, expect, test } from 'vitest';
 import { Stage } from './support.ts';
 
 /** An announcement is given up after 5 s: by then it is still on its way. */
 const late = { requestMs: 5_500 };
 
-/** What a campaign ends with, awaited later. */
+/** The end of a campaign, awaited later. */
 function outcome<T>(promise: Promise<T>): Promise<unknown> {
   return promise.catch((error: unknown) => error);
 }

@@ -1,4 +1,5 @@
-// A place that could not be given up: nobody can lead behind it, so it is tried until it is gone.
+// A place that could not be given up. No candidate behind it can lead, so that is tried until
+// it is gone.
 import { describe, expect, it } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
@@ -145,7 +146,7 @@ it('a candidate that gives up while it has no answer to its entering is tried fo
   await expect(campaign).rejects.toThrow('enough');
   await stage.clock.advance(2_000);
   expect(tries).toBe(4);
-  // It took with it also what we know no name of.
+  // The session also took the places with it whose names we do not know.
   a.session.expire();
   await stage.clock.advance(60_000);
   expect(tries).toBe(4);

@@ -9,7 +9,10 @@ export const closedMs = 1_000;
 
 type Fields = Partial<Pick<QueueRecord, 'reservation' | 'drains'>>;
 
-/** Instants count from now. With what the candidate is told; undefined: the seat is open to it. */
+/**
+ * Instants count from now. The last field is the reason that the candidate is told. Undefined: the
+ * seat is open to it.
+ */
 export const notForIt: readonly (readonly [string, Fields, object | undefined])[] = [
   [
     'for another',

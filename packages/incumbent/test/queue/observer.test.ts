@@ -1,4 +1,4 @@
-// What an observer of a queue is told, and what one look at it tells.
+// The views of an observer of a queue, and the result of one look at it.
 import { describe, expect, it, test } from 'vitest';
 import { viewOf } from '../../src/mechanisms/queue/observer.ts';
 import type { Member } from '../../src/mechanisms/queue/store.ts';
@@ -106,7 +106,7 @@ describe('an observer', () => {
     await election.close();
   });
 
-  it('is told that the store is away, at once, and what is so when it is back', async () => {
+  it('is told that the store is away, at once, and the present view when it is back', async () => {
     const stage = new Stage();
     const { clock } = stage;
     const { session, election, views } = watching(stage);
@@ -181,7 +181,7 @@ describe('one look tells', () => {
     expect(gone.leaseMs).toBeUndefined();
   });
 
-  it('what has been committed before, also where the server lags behind', async () => {
+  it('earlier commits, also where the server lags behind', async () => {
     const stage = new Stage();
     const { session, election } = stage.candidate('o');
     session.lag();

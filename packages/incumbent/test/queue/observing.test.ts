@@ -1,4 +1,4 @@
-// What whoever watches an election is shown, and when.
+// The views of an observer of an election, and when they come.
 import { describe, expect, it } from 'vitest';
 import type { Timer } from '../../src/base/clock.ts';
 import { StoreUnsuitableError } from '../../src/base/errors.ts';
@@ -13,7 +13,7 @@ import { Stage } from './support.ts';
 const noHints = 1e9;
 const end = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
 
-/** Somebody who watches; `told` is what changed. */
+/** An observer. `told` has the changes. */
 function watcher(stage: Stage, options: ContestantOptions = {}) {
   const { election, session } = new Contestant(stage, 'watcher', options);
   const told: string[] = [];
@@ -72,7 +72,7 @@ describe.each([false, true])('an observer (others are members: %s)', (isMixed) =
     await watching;
   });
 
-  it('is shown that the store is away, and what is when it is back', async () => {
+  it('is shown that the store is away, and the present view when it is back', async () => {
     const stage = new Stage({ isMixed });
     const { session, told, stop, watching } = watcher(stage);
     await stage.clock.advance(0);
@@ -134,7 +134,8 @@ it('a seat is vacant since it was seen to be so, each time anew', async () => {
   const stage = new Stage();
   const { last, told, stop, watching } = watcher(stage);
   const startMs = stage.clock.wallMs();
-  // Nothing is written while nobody leads: it is looked at, and since when stays the same.
+  // No record is written without a leader: the queue is looked at, and the start of the view
+  // stays the same.
   await stage.clock.advance(31_000);
   expect(last()).toMatchObject({ state: 'vacant', sinceUnixMs: startMs });
   expect(told).toHaveLength(2);
@@ -297,7 +298,7 @@ describe('one look', () => {
     expect(reservation).toEqual(ms === 0 ? undefined : { for: 'b', untilUnixMs });
   });
 
-  it('sees what others did before it, whatever its server knows', async () => {
+  it('sees earlier writes of others, whatever its server knows', async () => {
     const stage = new Stage();
     const { election, session } = new Contestant(stage, 'watcher');
     session.lag();

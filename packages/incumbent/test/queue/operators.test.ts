@@ -1,10 +1,10 @@
-// What operators write beside a leader: it reaches the term that was meant, and is never lost.
+// Operators' writes beside a leader reach the intended term, and are never lost.
 import { describe, expect, it } from 'vitest';
 import type { Election } from '../../src/index.ts';
 import { LockStage } from '../lock/stage.ts';
 import { Stage } from './support.ts';
 
-/** Later than any test lasts: nobody is told of a change. */
+/** Later than any test lasts: no hint arrives. */
 const never = 1e9;
 
 describe.each<readonly [string, () => Stage]>([

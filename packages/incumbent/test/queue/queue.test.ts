@@ -1,4 +1,4 @@
-// What a candidate in the queue does when the store fails it, and what it leaves behind.
+// A candidate in the queue whose store fails it: what it does, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
 import type { EndMark, QueueSession, QueueStore } from '../../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
@@ -6,7 +6,7 @@ import { Stage, waitMs } from './support.ts';
 
 type Method = 'look' | 'enter' | 'members';
 
-/** When it asks the store, from now on in ms; and what else its store says or does. */
+/** Notes when the candidate asks the store, in ms from now. `says` changes methods of its store. */
 function noting(
   stage: Stage,
   session: SimulatedQueueSession,
@@ -48,7 +48,7 @@ function campaigning(stage: Stage, session: SimulatedQueueSession, id: string) {
   return { trouble, campaign, end };
 }
 
-// R is 1 s, so the first pause is 250 ms, a quarter of it left out; none is longer than R.
+// R is 1 s, so the first pause is 250 ms, less a quarter of it. None is longer than R.
 const pauses = [0, 187.5, 562.5, 1_312.5, 2_062.5];
 
 describe('a candidate that the store refuses', () => {
@@ -132,7 +132,7 @@ it('a candidate whose place is deleted again and again pauses from the second ti
   await end();
 });
 
-it('who waits behind another is not woken by a connection that comes back', async () => {
+it('a candidate that waits behind another is not woken by a connection that comes back', async () => {
   const stage = new Stage();
   const first = await stage.soon(stage.candidate('a').election.campaign());
   const session = stage.store.connect();
@@ -153,7 +153,7 @@ it('who waits behind another is not woken by a connection that comes back', asyn
   await end().catch(() => {});
 });
 
-describe('who leaves the queue', () => {
+describe('a candidate that leaves the queue', () => {
   /** Everything that a candidate listens to, and has not given up. */
   async function listening() {
     const stage = new Stage();
@@ -254,7 +254,7 @@ describe('who leaves the queue', () => {
   });
 });
 
-it('whoever waits behind a leader that is gone is told who is about to lead', async () => {
+it('a candidate that waits behind a leader that is gone is told which one is about to lead', async () => {
   const stage = new Stage();
   const [a, b, c] = [stage.candidate('a'), stage.candidate('b'), stage.candidate('c')];
   await stage.soon(a.election.campaign());
@@ -448,12 +448,12 @@ describe('where a mark ends the election', () => {
       expect(stage.store.record('jobs')?.ended).toBe(true);
       expect(await stage.soon(operator.reopen())).toMatchObject({ changed: true });
       expect(stage.store.record('jobs')?.ended).toBe(false);
-      // What is as it should be is not asked for.
+      // A mark that is as it should be is not asked for.
       expect(asked).toEqual(wasSet ? [undefined, 'clear'] : ['set', undefined]);
     },
   );
 
-  it('it is all that an operator leaves where the record is somebody else’s', async () => {
+  it('it is all that an operator leaves where the record is foreign', async () => {
     const stage = new Stage();
     const session = stage.store.connect();
     const done: string[] = [];

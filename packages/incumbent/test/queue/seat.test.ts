@@ -1,4 +1,4 @@
-// What a seat owes its term: what it confirms, when it says that it is lost, and what it leaves behind.
+// The duties of a seat to its term: what it confirms, when it is lost, and what it leaves behind.
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { Seat, SeatEnd, SeatEvents } from '../../src/core/contest.ts';
@@ -9,7 +9,7 @@ import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';
 import { Stage, waitMs } from './support.ts';
 
-/** Nobody is told of a change. */
+/** No hint arrives. */
 const noHints = 1e9;
 const hourMs = 3_600_000;
 
@@ -45,7 +45,7 @@ async function waitingSeat(options: ContestantOptions = {}) {
   return { stage, a, seat, record, announced: { ...seat.state, announced: true } };
 }
 
-/** Notes what the term is told. */
+/** Notes the events that the term gets. */
 function attached(seat: Seat<bigint>): string[] {
   const told: string[] = [];
   const events: SeatEvents = {
@@ -81,7 +81,7 @@ describe('a write without an answer', () => {
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed', state: next });
     expect(commits()).toBe(before + 1);
     expect(record().holding?.candidate.metadata).toEqual({ port: '1' });
-    // What is shown is known again: from now on its place is confirmed, and nothing is read.
+    // The shown state is known again: from now on only its place is confirmed, and nothing is read.
     const reads = a.session.sent.get('read');
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed' });
     expect(commits()).toBe(before + 1);
@@ -105,7 +105,7 @@ describe('a write without an answer', () => {
     ]);
   });
 
-  it('that has landed, and that somebody has emptied since, is not written again', async () => {
+  it('that has landed, and that was emptied by hand since, is not written again', async () => {
     const stage = new Stage();
     const unfenced = [{ id: 'x', incarnation: '', addresses: [], metadata: {}, token: 1n }];
     const before = await new Contestant(stage, 'before').win();
@@ -137,7 +137,7 @@ describe('a write without an answer', () => {
   });
 });
 
-describe('what a confirmation costs and counts', () => {
+describe('the cost and the effect of a confirmation', () => {
   it('a write that others are faster than is tried three times', async () => {
     let tries = 0;
     let isBusy = false;
@@ -157,7 +157,7 @@ describe('what a confirmation costs and counts', () => {
     expect(await seat.confirm(next, never)).toMatchObject({ outcome: 'confirmed', state: next });
   });
 
-  it('what the record shows is not written again', async () => {
+  it('a state that the record shows is not written again', async () => {
     const { stage, seat, commits } = await seated();
     await stage.clock.advance(10);
     expect(await seat.confirm(seat.state, never)).toMatchObject({
@@ -198,7 +198,8 @@ describe('what a confirmation costs and counts', () => {
     await stage.clock.advance(10);
     a.session.suspend();
     a.session.restore();
-    // That of 30 ms was for both; the second time it asks anew, at the very time of the return.
+    // The proof of 30 ms was for both. The second time it asks anew, at the very time
+    // of the return.
     await other.confirm(other.state, never);
     await other.confirm(other.state, never);
     await stage.clock.advance(10);
@@ -250,7 +251,7 @@ describe('what a confirmation costs and counts', () => {
     await expect(seat.confirm(announced, never)).rejects.toThrow('no right');
   });
 
-  it('and what may be cured by waiting is not told as confirmed', async () => {
+  it('and a failure that waiting may cure is not told as confirmed', async () => {
     const { a, seat } = await seated();
     a.session.next('commit', { fail: 'before' });
     const next = { ...seat.state, metadata: { port: '1' } };
@@ -269,7 +270,7 @@ const confirmed = { outcome: 'confirmed' };
 const unresolved = { outcome: 'unresolved' };
 const lostTo = (reason: string) => ({ outcome: 'lost', reason, endsBelief: false });
 
-describe('somebody changes the record', () => {
+describe('the record is changed by others', () => {
   it.each<readonly [string, Change, object, readonly string[]]>([
     ['deletes it', () => undefined, lostTo('record-gone'), []],
     ['empties the seat', vacant, lostTo('record-gone'), []],
@@ -372,7 +373,7 @@ describe('somebody changes the record', () => {
     });
   });
 
-  it('what an operator asked for before the win is told at once', async () => {
+  it('an operator’s request from before the win is told at once', async () => {
     const { stage, seat, record } = await seated();
     const { holding } = record();
     stage.store.put('jobs', {
@@ -465,7 +466,7 @@ describe('the place is gone', () => {
   });
 });
 
-describe('what the term is told', () => {
+describe('events for the term', () => {
   it.each([
     [false, 'uncertain'],
     [true, 'disconnected'],
@@ -555,7 +556,7 @@ describe('the mark of the end', () => {
     expect(told[0]).toBe('election-ended');
     expect(stage.store.waiting('jobs')).toEqual([]);
     expect(a.troubles).toEqual(how === 'alone' ? [] : ['looking why the election is over']);
-    // Whoever asks it to give the place back later hears that it was not its own any more.
+    // A later release hears that the place was not its own any more.
     expect(await seat.release(clean, never)).toBe(false);
     await seat.abandon(never);
   });
@@ -617,7 +618,7 @@ describe('the mark of the end', () => {
 });
 
 describe('a seat is given back', () => {
-  it('with who led, and who is still to be fenced', async () => {
+  it('with its leader, and the leaders that are still to be fenced', async () => {
     const { stage, seat, record } = await seated();
     const unfenced = [{ id: 'x', incarnation: '', addresses: [], metadata: {}, token: 1n }];
     const end = { ...clean, unfenced, reserveMs: 500, reservedFor: 'b' };
@@ -669,7 +670,7 @@ describe('a seat is given back', () => {
     expect(record()).toBe(before);
   });
 
-  it('whose session is over: nothing is asked', async () => {
+  it('after the end of its session: nothing is asked', async () => {
     const { a, seat, record } = await seated();
     const before = record();
     a.session.expire();
@@ -685,7 +686,7 @@ describe('a seat is given back', () => {
     stage.store.put('jobs', undefined);
     expect(await seat.release(clean, never)).toBe(false);
     expect(stage.store.record('jobs')).toBeUndefined();
-    // Nobody could lead behind its place.
+    // No candidate could lead behind its place.
     await stage.clock.advance(1_000);
     expect(stage.store.places('jobs')).toEqual([]);
   });
@@ -744,7 +745,7 @@ describe('a seat is given back', () => {
     expect(times).toEqual([0, 750, 1_600]);
   });
 
-  it('until whoever asked for it has had enough', async () => {
+  it('until the caller gives up', async () => {
     const { times, says, use } = inVain();
     const { stage, seat } = await seated({ says });
     use(stage);
@@ -762,7 +763,7 @@ describe('a seat is given back', () => {
 });
 
 describe('a seat is abandoned', () => {
-  it('its place goes, and the record still says who may believe', async () => {
+  it('its place goes, and the record still names the leader that may believe', async () => {
     const { stage, seat, record } = await seated();
     await seat.abandon(never);
     expect(stage.store.places('jobs')).toEqual([]);
@@ -780,7 +781,7 @@ describe('a seat is abandoned', () => {
 });
 
 describe('what the record says of a term', () => {
-  it('and what stays in it when the term proclaims anew', async () => {
+  it('and the parts that stay when the term proclaims anew', async () => {
     const { stage, a, seat, record } = await seated();
     const { electedAtUnixMs } = record().holding!;
     a.session.hintMs = noHints;
@@ -853,7 +854,7 @@ describe('what the record says of a term', () => {
     expect(stage.store.record('jobs')?.drains).toEqual(drains.slice(1));
   });
 
-  it('who led before is the last one that ended', async () => {
+  it('the leader before is the last one that ended', async () => {
     const stage = new Stage();
     for (const id of ['x', 'y']) {
       const seat = await new Contestant(stage, id).win();

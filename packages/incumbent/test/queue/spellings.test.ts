@@ -36,7 +36,7 @@ describe.each([false, true])(
       expect(second.predecessor).toMatchObject({ id: 'a', clean: true, token: first.token });
     });
 
-    it('sees who leads, also what it has proclaimed, and misses it when it is gone', async () => {
+    it('sees the leader, also what it has proclaimed, and misses it when it is gone', async () => {
       const { stage, a, b, first } = await led({ isMixed });
       expect(await stage.soon(b.election.leader())).toMatchObject({
         state: 'led',
@@ -64,7 +64,7 @@ describe.each([false, true])(
       const { stage, b, first } = await led({ isMixed });
       const place = stage.store.record('jobs')?.holding?.place;
       await stage.soon(b.election.drain('b', new Date(stage.clock.wallMs() + 3_600_000)));
-      // As the leader has written it: whoever spells as it does may be an older version.
+      // In the leader's spelling: a reader with that spelling may be an older version.
       expect(stage.store.record('jobs')?.holding?.place).toBe(place);
       await stage.clock.advance(5_000);
       expect(first.isLeading()).toBe(true);

@@ -6,7 +6,10 @@ import type { Term } from '../../src/core/term.ts';
 import type { SimulatedQueueOptions, SimulatedQueueSession } from '../../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../../src/testing/index.ts';
 
-/** T is 10 s, so H is 4 s, R and X 1 s; who follows an unclean leader waits H·1.05/0.95. */
+/**
+ * T is 10 s, so H is 4 s, and R and X are 1 s. The successor of an unclean
+ * leader waits H·1.05/0.95.
+ */
 export const beliefMs = 4_000;
 export const waitMs = (beliefMs * 1.05) / 0.95;
 
@@ -35,12 +38,12 @@ export class Stage {
     return createElection<bigint>({ ...common, candidate: { id }, ...rest });
   }
 
-  /** What `elect` takes, unless it is told otherwise. */
+  /** The backend that `elect` takes, unless it is told otherwise. */
   backendOf(session: SimulatedQueueSession): Backend<bigint> {
     return session.backend;
   }
 
-  /** Advances until the promise settles; the bound only turns a hang into a failure. */
+  /** Advances until the promise settles. The bound only turns a hang into a failure. */
   async soon<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     const settle = () => {
@@ -52,7 +55,10 @@ export class Stage {
     return promise;
   }
 
-  /** Advances until `next` leads; never may both lead. @returns how long it took, in ms */
+  /**
+   * Advances until `next` leads. Both must never lead at once.
+   * @returns how long it took, in ms
+   */
   async handOver(first: Term<bigint>, next: Promise<Term<bigint>>): Promise<number> {
     const startMs = this.clock.monotonicMs();
     const won: Term<bigint>[] = [];

@@ -1,4 +1,4 @@
-// Whom a candidate in the queue waits for, for how long, and what it notices meanwhile.
+// The leader that a candidate in the queue waits for, for how long, and what it notices meanwhile.
 import { describe, expect, it } from 'vitest';
 import type { SimulatedQueueSession } from '../../src/testing/index.ts';
 import { beliefMs, Stage, waitMs } from './support.ts';

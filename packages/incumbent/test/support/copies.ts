@@ -1,10 +1,10 @@
 import type { CandidateInfo } from '../../src/base/candidate.ts';
 import type { Backend } from '../../src/core/contest.ts';
 
-/** What copies of one process have in common: it was drawn before the copy was made. */
+/** The common values of copies of one process: they were drawn before the copy was made. */
 export interface Drawn {
   readonly incarnation?: string;
-  /** The first of all unique ids; in a queue, that of the place. */
+  /** The first of all unique ids. In a queue, that of the place. */
   readonly guid?: string;
 }
 

@@ -25,7 +25,7 @@ export class FakeElection {
   /** Observations that were begun, and those that have not ended. */
   begun = 0;
   open = 0;
-  /** Single looks, and what they find. */
+  /** Single looks, and their result. */
   looks = 0;
   look: () => Promise<View> = async () => {
     throw new Error('no look was expected');

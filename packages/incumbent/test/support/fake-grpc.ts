@@ -72,7 +72,7 @@ export class FakeGrpc implements GrpcClient {
   readonly calls: FakeCall[] = [];
   readonly streams: FakeStream[] = [];
   isClosed = false;
-  /** Answers calls at once; undefined: they wait. */
+  /** Answers calls at once. Undefined: they wait. */
   onCall: ((call: FakeCall) => void) | undefined;
 
   makeUnaryRequest(

@@ -33,7 +33,7 @@ export class FakeTerm {
     return this.isBelieved ? 20 : 0;
   }
 
-  /** The work is told to stop; it may still be believed. */
+  /** The work is told to stop. It may still be believed. */
   stop(): void {
     this.#stop.abort();
   }

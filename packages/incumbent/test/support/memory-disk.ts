@@ -23,7 +23,7 @@ export class MemoryDisk implements FileOperations {
   #directories = new Map<string, { inode: number; durable: Map<string, File> }>();
   #inodes = 0;
 
-  /** What is left after the power was cut now. */
+  /** The disk after a power cut at this moment. */
   afterPowerCut(): MemoryDisk {
     const disk = new MemoryDisk();
     for (const [path, { inode, durable }] of this.#directories) {

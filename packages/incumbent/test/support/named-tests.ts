@@ -73,7 +73,7 @@ export function namedOnce(tests: readonly NamedTest[]): readonly (readonly [stri
   return [...new Map(tests.map((test) => [`${test.file}: ${test.name}`, test]))];
 }
 
-/** Whatever looks like a file of tests was read as one. */
+/** Every text that looks like a file of tests was read as one. */
 export function expectsTests(row: Row): void {
   expect(testsOf(row).length, row.cells[0]).toBeGreaterThan(0);
   const files = row.shownBy.match(/[\w/-]+(?:\.test)?\.(?:ts|mjs)\b/g) ?? [];

@@ -10,7 +10,7 @@ export const leaseMs = 10_000;
 
 /**
  * A candidate that draws the shortest of all random times.
- * @param says what its store says or does otherwise
+ * @param says methods and fields of its store that differ
  */
 export function candidate(
   store: ScriptedStore,
@@ -36,7 +36,7 @@ export interface Waiting {
 }
 
 /**
- * Nobody writes for `waitsMs`, and within `thenMs` more the campaign wins.
+ * No write comes for `waitsMs`, and within `thenMs` more the campaign wins.
  * @returns its token, when the term has ended and the election is closed
  */
 export async function waitsThenWins(

@@ -9,9 +9,9 @@ export class ScriptedStore {
   version = 0;
   reads = 0;
   swaps = 0;
-  /** Decides what becomes of a read; the default answers at once. */
+  /** Decides the outcome of a read. The default answers at once. */
   onRead: (apply: () => Reading) => Promise<Reading> = async (apply) => apply();
-  /** Decides what becomes of a swap; `apply` does it. */
+  /** Decides the outcome of a swap. `apply` carries it out. */
   onSwap: (apply: () => SwapResult, next: LeaseRecord) => Promise<SwapResult> = async (apply) =>
     apply();
 
@@ -33,7 +33,7 @@ export class ScriptedStore {
     };
   }
 
-  /** @param says what the store says or does otherwise */
+  /** @param says methods and fields of the store that differ */
   backend(says: Partial<LeaseStore> = {}): Backend<bigint> {
     return leaseBackend({
       kind: 'scripted',
@@ -43,7 +43,7 @@ export class ScriptedStore {
     });
   }
 
-  /** Somebody else's term, as they would have written it. */
+  /** Another candidate's term, as that one would have written it. */
   hold(id: string, token: bigint, leaseMs: number): void {
     this.version += 1;
     this.record = {

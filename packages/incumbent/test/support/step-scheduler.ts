@@ -26,7 +26,7 @@ class Actor {
     this.#stopped?.();
   }
 
-  /** Lets it take one step; resolves when it is about to take the next, or has finished. */
+  /** Lets it take one step. Resolves when it is about to take the next, or has finished. */
   advance(): Promise<void> {
     return new Promise((resolve) => {
       this.#stopped = resolve;
@@ -39,7 +39,7 @@ class Actor {
 
 /**
  * Runs processes one step at a time, in an order that the seed determines. Now and then one falls
- * asleep between two steps while the others go on for long, which is what it takes to be stale.
+ * asleep between two steps while the others go on for long. So its knowledge becomes stale.
  */
 export class StepScheduler {
   readonly random: () => number;
@@ -51,7 +51,7 @@ export class StepScheduler {
     this.random = randomFrom(seed);
   }
 
-  /** Starts a process; what it does to the disk goes through the interception it is given. */
+  /** Starts a process. Its calls to the disk go through the interception that it is given. */
   spawn(body: (step: () => Promise<void>) => Promise<void>): void {
     const actor = new Actor();
     this.#actors.push(actor);

@@ -4,7 +4,7 @@ import type { Scope } from '../../src/core/contest.ts';
 
 let ids = 0;
 
-/** What an election hands to its store, for a store that is tried by itself. */
+/** The scope that an election hands to its store, for a store that is tested alone. */
 export function storeScope(election: string, leaseMs: number): Scope {
   return {
     election,

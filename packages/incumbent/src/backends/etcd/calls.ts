@@ -6,52 +6,58 @@ import { ClientClosedError } from './errors.ts';
 import type { Method } from './methods.ts';
 import { authenticate } from './methods.ts';
 
-/** Who we are, where the cluster knows users by their passwords. */
+/** The credentials of this program, where the cluster knows users by their passwords. */
 export interface EtcdAuth {
   readonly user: string;
   readonly password: string;
-  /** The class `Metadata` of `@grpc/grpc-js`: no driver is imported here. */
+  /** The class `Metadata` of `@grpc/grpc-js`. No driver is imported here. */
   readonly Metadata: new () => GrpcMetadata;
 }
 
 /** A stream in both directions. */
 export interface CallStream<Request> {
-  /** Which client it runs on. */
+  /** The client that it runs on. */
   readonly client: number;
   write(request: Partial<Request>): void;
-  /** Nothing is told after it. */
+  /** Nothing is reported after it. */
   cancel(): void;
 }
 
 export interface StreamListener<Response> {
   onMessage(response: Response): void;
-  /** It is over; told once, and never before `open` has returned. */
+  /** The stream is over. Called once, and never before `open` has returned. */
   onEnd(error: unknown): void;
 }
 
-/** A cancelled call has no effect on anybody; a late one is of no use. */
+/** A cancelled call harms no other call. A late one is of no use. */
 const longestCallMs = 10_000;
-/** All calls wait for a token: another member is asked for it before a lease is over. */
+/**
+ * All calls wait for a token. Within this time another member is asked for it before a
+ * lease is over.
+ */
 const longestTokenMs = 3_000;
 
 /**
- * Calls under way at once. When a thousand elections want something at the same moment, those wait
- * here, where one that is given up costs the servers nothing; there it would be done all the same, and
- * the others would be late as well.
+ * Calls under way at once. A thousand elections may want something at the same moment. Calls that
+ * wait here can be given up, and cost the servers nothing then. Calls that wait at the servers are
+ * carried out all the same, and make the others late as well.
  */
 const callsAtOnce = 100;
 
 export interface CallOptions {
-  /** It does not wait until others are done. */
+  /** True: the call does not wait until others are done. */
   readonly isUrgent?: boolean;
   /**
-   * Doing it twice is doing it once, however late the first one lands: so when a member fails, the
-   * others are asked, each once. Default: no call is repeated but what cannot have been sent.
+   * True: doing it twice is doing it once, however late the first one lands. So when a member
+   * fails, each of the others is asked once. Default: a call is repeated only when it cannot
+   * have been sent.
    */
   readonly mayRepeat?: boolean;
 }
 
-/** Resolves with undefined where the cluster does without users; undefined: nobody has asked. */
+/**
+ * Resolves with undefined where the cluster does without users. Undefined: no call has asked yet.
+ */
 type AskedToken = Promise<string | undefined> | undefined;
 
 const identity = (message: Uint8Array): Uint8Array => message;
@@ -59,14 +65,14 @@ const identity = (message: Uint8Array): Uint8Array => message;
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** Calls on one of several clients: on the same one until that fails, then on the next. */
+/** Calls on one of several clients: on the same one until it fails, then on the next. */
 export class EtcdCalls {
   readonly #clients: readonly GrpcClient[];
   readonly #auth: EtcdAuth | undefined;
   readonly #timeoutMs: number;
   readonly #closed: Set<number> = new Set();
   readonly #movedListeners: Set<() => void> = new Set();
-  /** Those who wait for a call to end, in order. */
+  /** Calls that wait until another one ends, in order. */
   readonly #waiting: Set<() => void> = new Set();
   #underWay = 0;
   #current = 0;
@@ -84,7 +90,7 @@ export class EtcdCalls {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** All clients were closed: nothing will ever be answered again. */
+  /** True when all clients were closed. Then no call is ever answered again. */
   get isClosed(): boolean {
     return this.#closed.size === this.#clients.length;
   }
@@ -94,7 +100,7 @@ export class EtcdCalls {
     return this.#clients.length - this.#closed.size;
   }
 
-  /** Some call has been answered. */
+  /** True when a call has been answered. */
   get wasReached(): boolean {
     return this.#wasReached;
   }
@@ -104,13 +110,16 @@ export class EtcdCalls {
     return this.#current;
   }
 
-  /** @returns stops telling that another client is used from now on */
+  /**
+   * Calls `listener` when another client is used from now on.
+   * @returns a function that stops it
+   */
   onMoved(listener: () => void): () => void {
     this.#movedListeners.add(listener);
     return () => this.#movedListeners.delete(listener);
   }
 
-  /** That one does not answer: uses the next one, unless somebody else has said so already. */
+  /** A member does not answer. Uses the next one, unless another call has moved on already. */
   moveFrom(client: number): void {
     if (client !== this.#current || this.#clients.length < 2) return;
     for (let step = 1; step <= this.#clients.length; step += 1) {
@@ -123,14 +132,18 @@ export class EtcdCalls {
     }
   }
 
-  /** It has answered, and `asked` have not: it is used, if one of those is used at present. */
+  /**
+   * This member has answered, and `asked` have not. Uses it, if one of those is used at present.
+   */
   #moveTo(client: number, asked: readonly number[]): void {
     if (this.#current === client || !asked.includes(this.#current)) return;
     this.#current = client;
     for (const listener of [...this.#movedListeners]) listener();
   }
 
-  /** Rejects with what gRPC says (`GrpcError`), `signal.reason` or ClientClosedError. */
+  /**
+   * Rejects with the error of gRPC (`GrpcError`), with `signal.reason`, or with ClientClosedError.
+   */
   async call<Request, Response>(
     method: Method<Request, Response>,
     request: Partial<Request>,
@@ -153,9 +166,9 @@ export class EtcdCalls {
   }
 
   /**
-   * The first good answer of all members. A member that fails is followed by the next one at once. One
-   * that says nothing for its share of half the time is not given up for that: the next one is asked
-   * beside it, for a cluster may be slow as a whole.
+   * The first good answer of all members. When a member fails, the next one is asked at once. A
+   * silent member gets a share of half the time. Then the next one is asked beside it, and the
+   * silent one is not given up: a cluster may be slow as a whole.
    */
   #callMembers<Request, Response>(
     method: Method<Request, Response>,
@@ -207,7 +220,7 @@ export class EtcdCalls {
     });
   }
 
-  /** @param client which is asked; default: the one that is used at present */
+  /** @param client the one to ask. Default: the one that is used at present */
   async #callOnce<Request, Response>(
     method: Method<Request, Response>,
     request: Partial<Request>,
@@ -221,7 +234,8 @@ export class EtcdCalls {
       return await send(asked);
     } catch (error) {
       if (!this.#isStale(error)) throw error;
-      // Refused before it was applied: the token has expired, or a server has forgotten it.
+      // The call was refused before it was applied: the token has expired, or a server
+      // has forgotten it.
       this.#forget(asked);
     }
     const again = this.#askedToken();
@@ -229,7 +243,7 @@ export class EtcdCalls {
       return await send(again);
     } catch (error) {
       if (!wantsUsers(error) || !this.usesTokens) throw error;
-      // Only for as long as members do not agree yet whether they know users.
+      // Repeated only until the members agree whether they know users.
       this.#forget(again);
       throw new StoreUnavailableError(`etcd, asked without a token: ${detailsOf(error)}`, {
         cause: error,
@@ -251,17 +265,17 @@ export class EtcdCalls {
     });
   }
 
-  /** Whether streams carry a token, which may be older than the server that they are open to. */
+  /** True when streams carry a token. It may be older than the server that a stream is open to. */
   get usesTokens(): boolean {
     return this.#auth !== undefined;
   }
 
-  /** The next call or stream asks for another one. */
+  /** The next call or stream asks for another token. */
   forgetToken(): void {
     this.#token = undefined;
   }
 
-  /** @throws ClientClosedError, or what gRPC says of the token */
+  /** @throws ClientClosedError, or the error of gRPC about the token */
   async open<Request, Response>(
     method: Method<Request, Response>,
     listener: StreamListener<Response>,
@@ -329,7 +343,7 @@ export class EtcdCalls {
         forget();
         if (error !== null) {
           if (meansElsewhere(error)) this.moveFrom(answeredBy);
-          // Any word from etcd itself; what gRPC says on its own proves no server.
+          // Any word from etcd itself proves a server. An error that gRPC makes by itself does not.
           if (/etcdserver|mvcc/.test(detailsOf(error))) this.#wasReached = true;
           return reject(error);
         }
@@ -369,8 +383,8 @@ export class EtcdCalls {
   }
 
   /**
-   * A closed client throws before anything is sent: the next one is asked.
-   * @param wanted default: the one that is used at present
+   * A closed client throws before anything is sent, and the next one is asked.
+   * @param wanted the client to use. Default: the one that is used at present
    */
   #onOpenClient<T>(
     use: (client: GrpcClient) => T,
@@ -389,13 +403,15 @@ export class EtcdCalls {
     }
   }
 
-  /** One request for a token, for all who wait for it. */
+  /** One request for a token, for all calls that wait for it. */
   #askedToken(): AskedToken {
     if (this.#auth !== undefined) this.#token ??= this.#askForToken(this.#auth);
     return this.#token;
   }
 
-  /** Unless somebody has done so already: each token costs the servers a tenth of a second. */
+  /**
+   * Unless another call has forgotten it already: each token costs the servers a tenth of a second.
+   */
   #forget(asked: AskedToken): void {
     if (this.#token === asked) this.#token = undefined;
   }
@@ -433,7 +449,7 @@ async function settledToken(asked: AskedToken, signal: AbortSignal): Promise<str
   });
 }
 
-/** Another member may do better. */
+/** True when another member may do better. */
 function meansElsewhere(error: unknown): boolean {
   const code = codeOf(error);
   return code === grpcCode.unavailable || code === grpcCode.deadlineExceeded;
@@ -446,7 +462,7 @@ function isStaleToken(error: unknown): boolean {
   );
 }
 
-/** It was not asked for a token when we looked: `etcdctl auth enable` has been since. */
+/** The cluster wanted no token when we looked. `etcdctl auth enable` has been run since. */
 function wantsUsers(error: unknown): boolean {
   return codeOf(error) === grpcCode.invalidArgument && /user name is empty/.test(detailsOf(error));
 }

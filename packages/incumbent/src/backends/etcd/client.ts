@@ -1,6 +1,6 @@
 /**
- * What this backend needs of a gRPC client: a `Client` of `@grpc/grpc-js` is one. It is the caller's
- * own, made with whatever credentials and channel options, and is never closed here.
+ * The part of a gRPC client that this backend needs. A `Client` of `@grpc/grpc-js` is one. It is
+ * the caller's own, with any credentials and channel options. It is never closed here.
  */
 export interface GrpcClient {
   makeUnaryRequest(
@@ -35,15 +35,18 @@ export interface GrpcClient {
   ): GrpcStream;
 }
 
+/** The options of a call. */
 export interface GrpcCallOptions {
   /** Milliseconds since 1970. */
   readonly deadline?: number;
 }
 
+/** A call under way. */
 export interface GrpcCall {
   cancel(): void;
 }
 
+/** A stream in both directions. */
 export interface GrpcStream extends GrpcCall {
   write(message: Uint8Array): unknown;
   on(event: 'data', listener: (message: Uint8Array) => void): unknown;
@@ -56,6 +59,7 @@ export interface GrpcMetadata {
   set(key: string, value: string): void;
 }
 
+/** An error of gRPC. */
 export interface GrpcError extends Error {
   /** One of `grpcCode`, or another one. */
   readonly code?: number;

@@ -1,7 +1,7 @@
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import { codeOf, detailsOf, grpcCode } from './client.ts';
 
-/** All clients were closed by whoever made them. */
+/** The caller has closed all clients. */
 export class ClientClosedError extends StoreUnsuitableError {
   constructor() {
     super(
@@ -11,16 +11,16 @@ export class ClientClosedError extends StoreUnsuitableError {
 }
 
 /**
- * What OpenSSL and Node say about a certificate or a handshake. gRPC hides it in the text of
- * UNAVAILABLE.
+ * Words of OpenSSL and Node about a certificate or a handshake. gRPC hides them in the
+ * text of UNAVAILABLE.
  */
 const tlsTrouble =
   /certificate|self.signed|altnames|wrong version number|unknown ca|bad_certificate|CERT_|DEPTH_ZERO|tlsv1|ssl3|SSL routines/i;
 
 /**
- * What a call was answered with, as an error of the library that says whether waiting can help.
- * @param wasReached true: a server has answered this backend before, so that what a handshake fails
- *   from now on is a change that somebody is making, and can end
+ * The error of a call as an error of the library, which says whether waiting can help.
+ * @param wasReached true: a server has answered this backend before. If a handshake fails from now
+ * on, an operator is changing something, and that can end
  */
 export function storeError(error: unknown, what: string, wasReached: boolean): unknown {
   if (error instanceof ElectionError) return error;

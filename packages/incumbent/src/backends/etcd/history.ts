@@ -1,7 +1,7 @@
 /**
- * Whether anybody can have led between two places of ours: etcd keeps what was, until it is
- * compacted. Without such a proof a winner waits, because members that know nothing of our record may
- * have led in between.
+ * Proves that no candidate led between two places of ours: etcd keeps its history until it is
+ * compacted. Without such a proof a winner waits, because members that know nothing of our record
+ * may have led in between.
  */
 import { bounded } from '../../base/wait.ts';
 import type { ElectionKeys } from './keys.ts';
@@ -11,13 +11,13 @@ import { eventType, watchFilter } from './messages.ts';
 import type { EtcdSession } from './session.ts';
 
 /**
- * Looking is not worth more than this: waiting is the alternative. Less where the TTL is short, for
- * whoever looks has to be done within half of it.
+ * Looking is not worth more than this, because the alternative is waiting. With a short TTL it
+ * takes less: a candidate that looks has to be done within half of the TTL.
  */
 const longestProofMs = 500;
 const proofPerTtl = 1 / 8;
 
-/** A server reads all revisions, of whatever keys, to find those of ours. */
+/** A server reads all revisions, whatever their keys, to find those of ours. */
 const maxRevisions = 10_000n;
 
 export interface Between {
@@ -25,12 +25,15 @@ export interface Between {
   readonly previous: string;
   /** The revision of the record, which says that its term has ended clean. */
   readonly recordRevision: bigint;
-  /** Of the place that is the first now. */
+  /** The create revision of the place that is the first now. */
   readonly createRevision: bigint;
   readonly signal: AbortSignal;
 }
 
-/** @returns true when it is proved; false as well when it cannot be found out. Never rejects */
+/**
+ * Never rejects.
+ * @returns true when it is proved. False also when it cannot be found out
+ */
 export async function nobodyBetween(
   session: EtcdSession,
   keys: ElectionKeys,
@@ -60,12 +63,12 @@ async function prove(
     ask({ key: encodeKey(left.key), revision: recordRevision - 1n }),
     ask({ ...keys.range, revision: recordRevision, maxCreateRevision: createRevision - 1n }),
   ]);
-  // The record was written when the previous one gave its place up, and not later by an operator.
+  // The previous leader wrote the record when it gave its place up, and no operator wrote it later.
   if (justBefore.kvs[0]?.createRevision !== left.createRevision) return false;
-  // And nobody was there who is before us: not the previous one either.
+  // At that revision no place before ours was there, not even the previous one.
   if (then.kvs.some((kv) => nameOf(keys.prefix, kv) !== undefined)) return false;
   if (createRevision < recordRevision) return true;
-  // We came later: nobody else has come in between.
+  // Our place came later, so prove that no other one has come in between.
   if (createRevision - recordRevision > maxRevisions) return false;
   return isFirstSince(session, keys, recordRevision, createRevision, signal);
 }
@@ -84,7 +87,7 @@ async function isFirstSince(
     try {
       signal.addEventListener('abort', cancel, { once: true });
       const told = await events;
-      // Not to be had, and asking again at once would be told the same for ever.
+      // The history is not to be had. Asking again at once would get the same answer for ever.
       if (told === undefined) return false;
       for (const { type, kv } of told) {
         startRevision = kv.modRevision + 1n;
@@ -92,7 +95,7 @@ async function isFirstSince(
         if (kv.createRevision === createRevision) return true;
         if (nameOf(keys.prefix, kv) !== undefined) return false;
       }
-      // Only elections whose names begin with ours: go on behind those.
+      // These were only elections whose names begin with ours. Go on behind them.
       if (signal.aborted || startRevision > createRevision) return false;
     } finally {
       signal.removeEventListener('abort', cancel);

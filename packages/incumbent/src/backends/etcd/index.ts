@@ -30,9 +30,9 @@ export type { EtcdGuard, EtcdOptions } from './options.ts';
 export { type EtcdStatus, etcdStatus } from './status.ts';
 
 /**
- * One backend serves many elections, on one lease.
- * @param clients of `@grpc/grpc-js`, made by the caller and closed by nobody but the caller; one for
- *   each member of the cluster, so that another one is used when a member fails
+ * A backend that holds elections on etcd. One backend serves many elections, on one lease.
+ * @param clients one `Client` of `@grpc/grpc-js` for each member of the cluster. When a member
+ * fails, another one is used. The caller makes and closes them
  * @throws InvalidOptionError
  */
 export function etcd(
@@ -48,7 +48,7 @@ export function etcd(
     recheckMs: checked.recheckMs,
     delayAfterWinMs: checked.delayAfterWinMs,
   };
-  // Leases are kept by the clock of those whose places are on them.
+  // Leases are kept by the clock of the elections whose places are on them.
   const sessions = new WeakMap<Clock, EtcdSession>();
   return {
     kind: 'etcd',
@@ -84,10 +84,10 @@ function guardOf(place: Place): EtcdGuard {
 }
 
 /**
- * Members that are not ours lead as soon as our key is gone, whatever we believe. A lease is not
- * gone before its TTL has passed since the leader of the cluster has last heard of it: that is at
- * most a third of the TTL before a confirmation is sent (`EtcdSession.confirm`), and, where a server
- * that was cut off had answered from memory, an election timeout longer.
+ * Members that are not ours lead as soon as our key is gone, whatever we believe. A lease lasts at
+ * least its TTL from when the leader of the cluster last heard of it. That is at most a third of
+ * the TTL before a confirmation is sent (`EtcdSession.confirm`). It is an election timeout longer
+ * where a server that was cut off answered from memory.
  */
 function limitsOf({ ttlMs, electionTimeoutMs }: CheckedOptions): TimingLimits {
   const ms = ttlMs - ttlMs / 3 - electionTimeoutMs;

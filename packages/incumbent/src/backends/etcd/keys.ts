@@ -1,8 +1,8 @@
 /**
- * Where an election is in etcd: the layout of the Go client's `concurrency.Election`, which
+ * The keys of an election in etcd: the layout of the Go client's `concurrency.Election`, which
  * `etcdctl elect` uses as well.
  *
- *     <root><election>/<lease id in hex>     one for each candidate, attached to its lease; who has the
+ *     <root><election>/<lease id in hex>     one for each candidate, attached to its lease; the
  *                                            smallest create revision leads
  *     <root>incumbent/record/<election>      our record, where no prefix of an election reaches it
  */
@@ -18,10 +18,10 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 /** A byte order mark is as good a part of a key as any. */
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** Those that are no half of a pair. */
+/** Surrogates that are not half of a pair. */
 const standIns = /([\udc80-\udcff])/u;
 
-/** @param text with `decodeKey`'s stand-ins for bytes that are no UTF-8 */
+/** @param text may have `decodeKey`'s stand-ins for bytes that are no UTF-8 */
 export function encodeKey(text: string): Uint8Array {
   if (!standIns.test(text)) return encoder.encode(text);
   const parts = text.split(standIns).map((part) => {
@@ -32,8 +32,9 @@ export function encodeKey(text: string): Uint8Array {
 }
 
 /**
- * Keys are bytes, and a Go program may put any. A byte that is no UTF-8 becomes half a surrogate pair,
- * U+DC80 to U+DCFF, which no UTF-8 says: so the name of each place leads back to its key.
+ * Keys are bytes, and a Go program may use any. A byte that is no UTF-8 becomes half a surrogate
+ * pair, U+DC80 to U+DCFF. Valid UTF-8 never decodes to that, so the name of each place leads back
+ * to its key.
  */
 function decodeKey(key: Uint8Array): string {
   const whole = decodeUtf8(key);
@@ -96,21 +97,21 @@ export function placeKey(prefix: string, lease: bigint): string {
 
 /**
  * The name of a place: its key and its create revision. The key comes again when a candidate enters
- * again on the same lease; with its revision it is unique for ever.
+ * again on the same lease. With its revision it is unique for ever.
  */
 export function placeName(key: string, createRevision: bigint): string {
   return `${key}@${createRevision}`;
 }
 
 /**
- * The name of a place as a record has it, below our own prefix: whoever wrote it may reach the same keys
- * through a proxy that puts a namespace before them.
+ * The name of a place as a record has it, below our own prefix. The writer of the record may reach
+ * the same keys through a proxy that puts a namespace before them.
  */
 export function nameBelow(prefix: string, recorded: string): string {
   return `${prefix}${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
 }
 
-/** Undefined for a name that is none: a record may have been written by hand. */
+/** Undefined for a text that is no name: a record may have been written by hand. */
 export function parsePlace(
   name: string,
 ): { readonly key: string; readonly createRevision: bigint } | undefined {
@@ -120,7 +121,7 @@ export function parsePlace(
 }
 
 /**
- * The name of the place in a key; undefined when it belongs to another election whose name begins
+ * The name of the place in a key. Undefined when it belongs to another election, whose name begins
  * with ours and a slash.
  */
 export function nameOf(prefix: string, { key, createRevision }: KeyValue): string | undefined {
@@ -128,7 +129,7 @@ export function nameOf(prefix: string, { key, createRevision }: KeyValue): strin
   return text.includes('/', prefix.length) ? undefined : placeName(text, createRevision);
 }
 
-/** What the key of a candidate of ours says. */
+/** The value of a candidate's key. */
 export function encodeCandidate({ guid, candidate }: Entry): Uint8Array {
   const { id, incarnation, addresses, metadata } = candidate;
   const fields = { incumbent: 'candidate', guid, id, incarnation, addresses, metadata };
@@ -137,11 +138,11 @@ export function encodeCandidate({ guid, candidate }: Entry): Uint8Array {
 
 export interface DecodedCandidate {
   readonly candidate: CandidateInfo;
-  /** Of the entry that it was put for; undefined when it was not put by this library. */
+  /** The guid of the entry that it was put for. Undefined when another program has put it. */
   readonly guid: string | undefined;
 }
 
-/** A foreign candidate is known by what it proposes: `etcdctl elect NAME PROPOSAL`. */
+/** A foreign candidate is known by its proposal: `etcdctl elect NAME PROPOSAL`. */
 export function decodeCandidate(name: string, value: Uint8Array): DecodedCandidate {
   const text = decoder.decode(value);
   const foreign: DecodedCandidate = {

@@ -8,16 +8,16 @@ import { ClientClosedError } from './errors.ts';
 import type { LeaseKeepAliveRequest, LeaseKeepAliveResponse } from './messages.ts';
 import { leaseGrant, leaseKeepAlive, leaseRevoke } from './methods.ts';
 
-/** Keep-alives are sent so often in a TTL, and an answer may take as long. */
+/** How often keep-alives are sent within a TTL. An answer may take as long as that interval. */
 const keepAlivesPerTtl = 5;
 
-/** Everybody waits for a grant: one that was lost is asked for again, of another member. */
+/** All candidates wait for a grant. When its answer is lost, another member is asked again. */
 const longestGrantMs = 5_000;
 
-/** After a stream that has failed. */
+/** The longest pause after a stream that has failed. */
 const longestReopenPauseMs = 250;
 
-/** What the keeper tells; see `SessionEvent`. */
+/** Events of the keeper. See `SessionEvent`. */
 export type LeaseEvent = 'suspended' | 'restored' | 'over';
 
 /** Leases that live and die together. */
@@ -26,30 +26,33 @@ export interface LeaseGroup {
   readonly leases: Lease[];
 }
 
-/** One lease. A key is one per election and lease, so it has one slot for each election. */
+/** One lease. An election has one key on a lease, so the lease has one slot for each election. */
 export interface Lease {
   readonly id: bigint;
   readonly group: LeaseGroup;
   /** As granted: servers raise a small one. */
   readonly ttlMs: number;
-  /** When the last keep-alive was sent that has been answered (or the grant), monotonic. */
+  /** When the last answered keep-alive was sent (or the grant), monotonic. */
   aliveMs: number;
-  /** A third of its TTL from then, by both clocks: members of other programs wait for nobody. */
+  /**
+   * A third of its TTL from that time, by both clocks: members of other programs wait
+   * for no belief.
+   */
   readonly fresh: Countdown;
-  /** When those were sent that have no answer yet; answers come in this order. */
+  /** When the keep-alives were sent that have no answer yet. Answers come in this order. */
   readonly outstanding: Instant[];
   /** By the prefix of an election: the guid of the entry whose key it is. */
   readonly slots: Map<string, string>;
-  /** Prefixes below which a put that nobody wants may still land. */
+  /** Prefixes below which an unwanted put may still land. */
   readonly withheld: Set<string>;
-  /** Resolves when it is over. */
+  /** Resolves when the lease is over. */
   readonly over: Deferred<void>;
 }
 
 /**
  * Keeps the leases of one process: one for all elections, and another one where two candidates are
- * in the same election. They live and die together: once one is over, by the server's word or by
- * our own clock, so are all, and the next ones are granted when somebody asks.
+ * in the same election. They live and die together. Once one is over, by the server's word or by
+ * our own clock, all are. The next ones are granted when a candidate asks.
  *
  * An answered keep-alive proves nothing about leading: a server that is cut off from its quorum may
  * answer from memory. It only keeps the lease.
@@ -96,13 +99,13 @@ export class LeaseKeeper {
   }
 
   /**
-   * A lease on which the key of this election is free, or is that of this very entry. It is taken
+   * A lease on which the key of this election is free, or belongs to this very entry. It is taken
    * until `free`, or until the lease is over.
    */
   async take(prefix: string, guid: string, signal: AbortSignal): Promise<Lease> {
     for (let isGranted = false; ; isGranted = true) {
       if (this.#isEnded) throw new ClientClosedError();
-      // What was granted slowly is old already, and another one would be no younger.
+      // A lease that was granted slowly is old already, and another one would be no younger.
       if (!isGranted) this.#dropStale();
       const found = this.#group?.leases.find(
         ({ slots, withheld }) => (slots.get(prefix) ?? guid) === guid && !withheld.has(prefix),
@@ -124,7 +127,7 @@ export class LeaseKeeper {
     this.#restIfIdle();
   }
 
-  /** Frees the slot, and nobody takes it again: a put without an answer may still land there. */
+  /** Frees the slot, and no entry takes it again: a put without an answer may still land there. */
   withhold(lease: Lease, prefix: string): void {
     lease.withheld.add(prefix);
     this.free(lease, prefix);
@@ -139,7 +142,7 @@ export class LeaseKeeper {
     if (lease.group === this.#group) this.#finish();
   }
 
-  /** The lease was kept lately: its TTL is not about to run out. */
+  /** True when the lease was kept lately, so that its TTL is not about to run out. */
   isFresh({ fresh }: Lease): boolean {
     return fresh.look(readClocks(this.#clock)) >= 0;
   }
@@ -162,7 +165,7 @@ export class LeaseKeeper {
   async #grant(): Promise<void> {
     const sentAt = readClocks(this.#clock);
     const request = { ttl: BigInt(this.#ttlMs / 1000) };
-    // For all who wait: none of their signals is everybody's.
+    // For all candidates that wait, so none of their signals may end it.
     const { id, ttl } = await bounded(
       this.#clock,
       'granting a lease',
@@ -202,7 +205,7 @@ export class LeaseKeeper {
     });
   }
 
-  /** Nobody has kept them while nobody needed them. */
+  /** Leases that no candidate needed were not kept meanwhile. */
   #dropStale(): void {
     if (this.#isIdle && this.#group?.leases.some((lease) => !this.isFresh(lease)) === true) {
       this.#finish();
@@ -212,7 +215,7 @@ export class LeaseKeeper {
   #restIfIdle(): void {
     if (!this.#isIdle) return;
     const mayLandLate = this.#group?.leases.some(({ withheld }) => withheld.size > 0) === true;
-    // What lands on a lease that is revoked is refused.
+    // A put that lands on a revoked lease is refused.
     if (mayLandLate) this.#finish();
     else this.#rest();
   }
@@ -235,7 +238,7 @@ export class LeaseKeeper {
     for (const { over } of group.leases) over.resolve();
     this.#tell('over');
     if (this.#isEnded) return;
-    // Whoever waits behind us need not wait for the rest of the TTL.
+    // Candidates behind us then need not wait for the rest of the TTL.
     for (const { id } of group.leases) {
       this.#calls
         .call(leaseRevoke, { id }, new AbortController().signal, { mayRepeat: true })
@@ -252,7 +255,7 @@ export class LeaseKeeper {
     this.#wake();
   }
 
-  /** Does what is due, and sets the timer for what is next. */
+  /** Does the work that is due, and sets the timer for the next. */
   #wake(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -260,7 +263,7 @@ export class LeaseKeeper {
     if (group === undefined || this.#isIdle) return;
     const nowMs = this.#clock.monotonicMs();
     const endMs = Math.min(...group.leases.map(({ aliveMs, ttlMs }) => aliveMs + ttlMs));
-    // By our own clock, whatever the server may still say: it cannot have heard of us since.
+    // By our own clock, whatever the server may say: it cannot have heard of us since.
     if (nowMs >= endMs) {
       this.#finish();
       return;
@@ -269,7 +272,7 @@ export class LeaseKeeper {
     const oldestMs = Math.min(
       ...group.leases.map(({ outstanding }) => outstanding[0]?.monotonicMs ?? nowMs),
     );
-    // After a stall of this process the answers may be there, and only not read yet.
+    // After a stall of this process the answers may be there, but not read yet.
     const isLate = nowMs - this.#dueMs > everyMs / 2;
     if (this.#stream !== undefined && nowMs - oldestMs >= everyMs && !isLate) {
       this.#fail(this.#stream.client, new Error('keep-alives are not answered'));
@@ -339,12 +342,12 @@ export class LeaseKeeper {
       this.#isSuspended = true;
       this.#tell('suspended');
     }
-    if (this.#timer === undefined) return; // whoever is about to set it looks what is due
+    if (this.#timer === undefined) return; // a caller that is about to set it looks what is due
     this.#dueMs = this.#clock.monotonicMs();
     this.#wake();
   }
 
-  /** Somebody has found that another client does better. */
+  /** Another call has found that another client does better. */
   #move(): void {
     if (this.#stream === undefined || this.#stream.client === this.#calls.current) return;
     this.#closeStream();

@@ -17,7 +17,7 @@ import {
 export interface ResponseHeader {
   readonly clusterId: bigint;
   readonly memberId: bigint;
-  /** Of the store, when the request was applied. */
+  /** The revision of the store when the request was applied. */
   readonly revision: bigint;
   readonly raftTerm: bigint;
 }
@@ -32,12 +32,12 @@ const header = field(1, embedded(responseHeader));
 
 export interface KeyValue {
   readonly key: Uint8Array;
-  /** Of the last creation: a key that was deleted and put again has another one. */
+  /** The revision of the last creation. A key that was deleted and put again has another one. */
   readonly createRevision: bigint;
   readonly modRevision: bigint;
   readonly version: bigint;
   readonly value: Uint8Array;
-  /** 0: none. */
+  /** 0: no lease. */
   readonly lease: bigint;
 }
 
@@ -57,14 +57,14 @@ export const sortTarget = { key: 0, version: 1, create: 2, mod: 3, value: 4 } as
 
 export interface RangeRequest {
   readonly key: Uint8Array;
-  /** Absent: only `key`. */
+  /** Without it, only `key` is meant. */
   readonly rangeEnd: Uint8Array;
   readonly limit: bigint;
   /** 0: the newest. */
   readonly revision: bigint;
   readonly sortOrder: number;
   readonly sortTarget: number;
-  /** Answered by the member that is asked, however old its data. */
+  /** True: answered by the member that is asked, however old its data. */
   readonly serializable: boolean;
   readonly keysOnly: boolean;
   readonly countOnly: boolean;
@@ -181,7 +181,7 @@ export const responseOp: Codec<ResponseOp> = message<ResponseOp>({
   deleteRange: optional(3, embedded(deleteRangeResponse)),
 });
 
-/** If all of `compare` hold then `success`, else `failure`; all at one revision. */
+/** `success` if all of `compare` hold, otherwise `failure`. All at one revision. */
 export interface TxnRequest {
   readonly compare: readonly Partial<Compare>[];
   readonly success: readonly Partial<RequestOp>[];
@@ -223,7 +223,7 @@ export const leaseGrantRequest: Codec<LeaseGrantRequest> = message<LeaseGrantReq
 export interface LeaseGrantResponse {
   readonly header: ResponseHeader;
   readonly id: bigint;
-  /** What was granted, in seconds: servers raise a small one. */
+  /** Seconds, as granted: servers raise a small one. */
   readonly ttl: bigint;
   readonly error: string;
 }
@@ -262,7 +262,7 @@ export const leaseKeepAliveRequest: Codec<LeaseKeepAliveRequest> = message<Lease
 export interface LeaseKeepAliveResponse {
   readonly header: ResponseHeader;
   readonly id: bigint;
-  /** Seconds; 0: there is no such lease (any more). */
+  /** Seconds. 0: there is no such lease (any more). */
   readonly ttl: bigint;
 }
 
@@ -280,7 +280,7 @@ export const watchFilter = { noPut: 0, noDelete: 1 } as const;
 export interface WatchCreateRequest {
   readonly key: Uint8Array;
   readonly rangeEnd: Uint8Array;
-  /** The first that is told. */
+  /** The first revision to report. */
   readonly startRevision: bigint;
   readonly filters: readonly number[];
   /** Chosen by the client. */
@@ -331,7 +331,7 @@ export interface WatchResponse {
   readonly watchId: bigint;
   readonly created: boolean;
   readonly canceled: boolean;
-  /** Not 0: what was asked for is forgotten, this is the oldest that is known. */
+  /** Not 0: the wanted revision is forgotten, and this is the oldest that is known. */
   readonly compactRevision: bigint;
   readonly cancelReason: string;
   readonly events: readonly Event[];

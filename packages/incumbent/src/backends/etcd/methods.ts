@@ -1,4 +1,4 @@
-/** What can be called, by its path, with the codecs of its request and response. */
+/** The methods that can be called, with their paths and the codecs of request and response. */
 import * as messages from './messages.ts';
 import type { Codec } from './protobuf.ts';
 
@@ -32,7 +32,7 @@ export const leaseRevoke: Method<messages.LeaseRevokeRequest, messages.LeaseRevo
   response: messages.leaseRevokeResponse,
 };
 
-/** A stream in both directions; answers come in the order of the requests. */
+/** A stream in both directions. Answers come in the order of the requests. */
 export const leaseKeepAlive: Method<
   messages.LeaseKeepAliveRequest,
   messages.LeaseKeepAliveResponse

@@ -1,6 +1,6 @@
 /**
  * As much of the protobuf encoding (proto3) as etcd's messages need. A message is a table of its
- * fields; a field that is not in the table is skipped, whatever its type.
+ * fields. A field that is not in the table is skipped, whatever its type.
  *
  *     message := (tag value)*      tag := varint(number << 3 | wire type)
  *     wire types: 0 varint, 1 eight bytes, 2 varint length and so many bytes, 5 four bytes
@@ -12,7 +12,7 @@ export class MalformedMessageError extends Error {
 }
 
 export interface Codec<T> {
-  /** What is left out has its default. */
+  /** A field that is left out has its default. */
   encode(value: Partial<T>): Uint8Array;
   /** @throws MalformedMessageError */
   decode(bytes: Uint8Array): T;
@@ -39,7 +39,7 @@ interface Field<V> {
   readonly number: number;
   readonly initial: V;
   write(writer: Writer, value: V): void;
-  /** @param before what has been read of this field already */
+  /** @param before the value that was read of this field already */
   read(reader: Reader, wireType: number, before: V): V;
 }
 
@@ -108,7 +108,7 @@ export function embedded<T>(codec: Codec<T>): Kind<T> {
 
 // --- fields ---
 
-/** Not written when it has its default, as proto3 has it. */
+/** Not written when it has its default, as proto3 demands. */
 export function field<V>(number: number, kind: Kind<V>): Field<V> {
   return {
     number,
@@ -120,7 +120,9 @@ export function field<V>(number: number, kind: Kind<V>): Field<V> {
   };
 }
 
-/** One of a `oneof`, or an embedded message: there or not there, and written even as zero. */
+/**
+ * One of a `oneof`, or an embedded message. It is there or not there, and is written even as zero.
+ */
 export function optional<V>(number: number, kind: Kind<V>): Field<V | undefined> {
   return {
     number,
@@ -132,7 +134,7 @@ export function optional<V>(number: number, kind: Kind<V>): Field<V | undefined>
   };
 }
 
-/** Numbers are packed when written, and taken in both forms. */
+/** Numbers are packed when they are written, and accepted in both forms. */
 export function repeated<V>(number: number, kind: Kind<V>): Field<readonly V[]> {
   const packs = kind.wireType === varint;
   return {
@@ -267,7 +269,7 @@ class Reader {
     }
     const from = this.#at;
     this.#at += Number(length);
-    // A copy: the buffer belongs to whoever has read it from the network.
+    // A copy, because the buffer belongs to the code that read it from the network.
     return this.#bytes.slice(from, this.#at);
   }
 

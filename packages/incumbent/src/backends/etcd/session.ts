@@ -24,7 +24,7 @@ export interface EtcdPlace extends Place {
   /** The lease that its key is attached to. */
   readonly session: Lease;
   readonly guid: string;
-  /** The name of the one that was directly before it when it was made; '' for the first. */
+  /** The name of the place directly before it when it was made. '' for the first. */
   readonly before: string | undefined;
 }
 
@@ -71,13 +71,16 @@ export class EtcdSession implements QueueSession {
   }
 
   onEvent(listener: (event: SessionEvent) => void): () => void {
-    // Twice the same function is two listeners.
+    // The same function given twice is two listeners.
     const own = { listener };
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
 
-  /** @returns says that one election less uses it: the last one gives the leases back */
+  /**
+   * One more election uses this session.
+   * @returns a function that says that this election is done. The last one gives the leases back
+   */
   use(): () => void {
     this.#users += 1;
     let isUsing = true;
@@ -90,14 +93,14 @@ export class EtcdSession implements QueueSession {
   }
 
   /**
-   * A transaction of reads only goes to no log, but is not for that answered from one server's
-   * memory: as soon as one of its reads is linearizable (the default), the member first has a quorum
-   * say who leads, and applies all that had been committed by then. A transaction *without* reads, or
-   * with `serializable` ones only, is answered by a member that is cut off as well (etcd's
-   * `IsTxnSerializable`): it proves nothing.
+   * A transaction with nothing but reads writes no log. It is still not answered from one server's
+   * memory, as soon as one of its reads is linearizable (the default). The member first asks a
+   * quorum which member leads, and applies all that had been committed by then. Otherwise a member
+   * that is cut off answers as well (etcd's `IsTxnSerializable`): that holds for a transaction
+   * without reads, or with `serializable` ones only. It would prove nothing.
    */
   async confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence> {
-    // Whose lease was not kept lately is left out: that is no reason to lose the others.
+    // A place whose lease was not kept lately is left out. That is no reason to lose the others.
     const fresh = (places as readonly EtcdPlace[]).filter(({ session }) =>
       this.leases.isFresh(session),
     );
@@ -116,11 +119,12 @@ export class EtcdSession implements QueueSession {
       },
       'confirming',
       signal,
-      // What leaders live by: it does not wait for those who want to become one.
+      // The belief of leaders depends on this, so it does not wait behind candidates.
       { isUrgent: true, mayRepeat: true },
     );
     if (succeeded) return { there: known, gone: [] };
-    // What was read instead is of the same revision, and as linearizable: it tells of each.
+    // The reads that were made instead are of the same revision, and as linearizable. They tell
+    // of each place.
     const isListed = ({ token }: Place, index: number) =>
       responses[index]?.range?.kvs[0]?.createRevision === token;
     return {
@@ -130,7 +134,7 @@ export class EtcdSession implements QueueSession {
   }
 
   /**
-   * Those behind us may not wait for us: belief is reckoned from a lease that has just been kept.
+   * Members behind us may not wait for us, so belief counts from a lease that has just been kept.
    * @throws StoreUnavailableError before anything is sent
    */
   requireFresh(places: readonly EtcdPlace[]): void {
@@ -147,12 +151,12 @@ export class EtcdSession implements QueueSession {
     return this.attempt(what, () => this.calls.call(txn, request, signal, options));
   }
 
-  /** Of whichever member answers. */
+  /** Reads from any member that answers. */
   read(request: Partial<RangeRequest>, what: string, signal: AbortSignal): Promise<RangeResponse> {
     return this.attempt(what, () => this.calls.call(range, request, signal, { mayRepeat: true }));
   }
 
-  /** What the driver throws, as errors of this library. */
+  /** Turns the driver's errors into errors of this library. */
   async attempt<T>(what: string, operation: () => Promise<T>): Promise<T> {
     try {
       return await operation();

@@ -5,25 +5,26 @@ import type { GrpcClient } from './client.ts';
 import { storeError } from './errors.ts';
 import { status } from './methods.ts';
 
-/** What one member says of itself. */
+/** The state of one member, by its own account. */
 export interface EtcdStatus {
-  /** Of the server, such as `3.5.16`. */
+  /** The version of the server, such as `3.5.16`. */
   readonly version: string;
   readonly memberId: bigint;
-  /** The member that leads the cluster; 0: this one knows none. */
+  /** The member that leads the cluster. 0: this one knows none. */
   readonly leader: bigint;
   readonly raftTerm: bigint;
   readonly revision: bigint;
   /** Bytes on disk. */
   readonly dbSize: bigint;
-  /** It does not vote. */
+  /** True: this member does not vote. */
   readonly isLearner: boolean;
   /** Alarms and the like. */
   readonly errors: readonly string[];
 }
 
 /**
- * Asks one member, for an operator's look at the cluster.
+ * Asks one member for its state, for operators.
+ * @param options credentials, where the cluster wants them, and a signal
  * @throws StoreUnsuitableError, StoreUnavailableError
  */
 export async function etcdStatus(

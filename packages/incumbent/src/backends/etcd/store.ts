@@ -38,11 +38,11 @@ import type { WatchSpec } from './watches.ts';
 /** Servers take 128 operations in a transaction, unless they were told otherwise. */
 const removedAtOnce = 100;
 
-/** Between two attempts to look for a place that may have been made. */
+/** The pause between two attempts to look for a place that may have been made. */
 const latePutPauseMs = 1_000;
 
 const never = new AbortController().signal;
-// One for all late puts; Node would warn at the eleventh.
+// One signal for all late puts. Node would warn at the eleventh listener.
 setMaxListeners(0, never);
 const text = new TextDecoder();
 
@@ -52,22 +52,22 @@ const lastFirst = { sortOrder: sortOrder.descend, sortTarget: sortTarget.create 
 /** The lease on which an entry is put, and whether that put may still land. */
 interface EntryPut {
   readonly lease: Lease;
-  /** An attempt had no answer: its put may land at any time, as long as the lease lives. */
+  /** True: an attempt had no answer. Its put may land at any time, as long as the lease lives. */
   isUnsure: boolean;
 }
 
 /** One election as the keys below a prefix, with the record beside it. */
 export class EtcdStore implements QueueStore {
   readonly session: EtcdSession;
-  /** Go programs and `etcdctl elect` write no record, and do not wait for anybody's belief. */
+  /** Go programs and `etcdctl elect` write no record, and wait for no belief. */
   readonly isMixed = true;
   readonly #keys: ElectionKeys;
   readonly #stopUsing: () => void;
   /** By the guid of the entry. */
   readonly #entryPuts: Map<string, EntryPut> = new Map();
-  /** By name: those of this store that are not given up. */
+  /** By name: the places of this store that are not given up. */
   readonly #places: Map<string, EtcdPlace> = new Map();
-  /** What the history has shown: nobody was between these two. */
+  /** A proof from the history: no candidate led between these two. */
   #proved: { readonly place: string; readonly previous: string } | undefined;
 
   constructor(session: EtcdSession, keys: ElectionKeys) {
@@ -113,16 +113,16 @@ export class EtcdStore implements QueueStore {
     signal: AbortSignal,
   ): Promise<TxnResponse> {
     const { lease, isUnsure } = entryPut;
-    // Until it is known better; an earlier attempt may land even later.
+    // Unsure until an answer comes. An earlier attempt may land even later.
     entryPut.isUnsure = true;
     try {
       const response = await this.session.txn(
         {
-          // Nobody has put it since it was last deleted.
+          // The key was not put since it was last deleted.
           compare: [isThere({ key, token: 0n })],
           success: [
             { put: { key: encodeKey(key), value: encodeCandidate(entry), lease: lease.id } },
-            // Who is directly before us, at this very revision.
+            // The place directly before us, at this very revision.
             { range: { ...this.#keys.range, ...lastFirst, keysOnly: true, limit: 2n } },
           ],
           failure: [{ range: { key: encodeKey(key) } }],
@@ -133,7 +133,7 @@ export class EtcdStore implements QueueStore {
       entryPut.isUnsure = isUnsure;
       return response;
     } catch (error) {
-      // Then it is the caller's reason, whatever that is, and says nothing of the put.
+      // The error is the caller's reason, whatever that is, and says nothing of the put.
       if (signal.aborted) throw error;
       if (codeOf((error as Error).cause) === grpcCode.notFound) {
         this.session.leases.lost(lease);
@@ -145,8 +145,8 @@ export class EtcdStore implements QueueStore {
   }
 
   /**
-   * The slot is ours, and on our lease there is an earlier entry of ours, as after a cluster was
-   * restored from a copy: nobody else would remove it for as long as we keep the lease.
+   * The slot is ours, but an earlier entry of ours is on our lease, as after a cluster was restored
+   * from a copy. It would stay for as long as we keep the lease, so we remove it.
    */
   #leftBehind(
     response: TxnResponse,
@@ -176,7 +176,7 @@ export class EtcdStore implements QueueStore {
     if (found !== undefined && decodeCandidate(key, found.value).guid === guid) {
       return place(found.createRevision, undefined);
     }
-    // It stays taken: the next attempt is made on another lease.
+    // The slot stays taken. The next attempt is made on another lease.
     lease.slots.set(this.#keys.prefix, 'somebody else');
     this.#entryPuts.delete(guid);
     throw new StoreUnavailableError(`etcd: ${key} has been put by somebody else`);
@@ -213,7 +213,7 @@ export class EtcdStore implements QueueStore {
       },
       'deleting a place',
       signal,
-      // Of this creation only, which never comes again.
+      // Deletes this creation only, which never comes again.
       { mayRepeat: true },
     );
   }
@@ -224,7 +224,7 @@ export class EtcdStore implements QueueStore {
   }
 
   async members(signal: AbortSignal, most?: number): Promise<readonly Member[]> {
-    // Keys of elections below this one may be among them: no limit for the server then.
+    // Keys of elections below this one may be among them, so the server gets no limit.
     const { kvs } = await this.session.read({ ...this.#keys.range, ...inOrder }, 'listing', signal);
     const members: Member[] = [];
     for (const kv of kvs) {
@@ -243,7 +243,7 @@ export class EtcdStore implements QueueStore {
     const key = encodeKey(place.key);
     const { header, kvs } = await this.session.read({ key, keysOnly: true }, 'watching', signal);
     const value = kvs[0]?.createRevision === place.createRevision;
-    // What a leader of theirs proclaims there is none of our business.
+    // Another program's leader may proclaim values there. They are none of our business.
     const filters = [watchFilter.noPut];
     return this.#watched(value, { key, filters, startRevision: header.revision + 1n });
   }
@@ -271,7 +271,7 @@ export class EtcdStore implements QueueStore {
   async look(
     signal: AbortSignal,
   ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }> {
-    // At one revision: a leader that the record names and the list lacks is gone.
+    // Both are of one revision: a leader that the record names and the list lacks is gone.
     const { responses } = await this.session.txn(
       {
         compare: [],
@@ -330,8 +330,8 @@ export class EtcdStore implements QueueStore {
   }
 
   /**
-   * Atomic for the first hundred that are removed, which is what servers take. The others follow one
-   * by one: by then the record says why.
+   * Atomic for the first hundred places that are removed, which is what servers take. The others
+   * follow one by one. By then the record says why.
    */
   async amend(change: Amendment, signal: AbortSignal): Promise<CommitResult> {
     const { record, version, present, remove = [] } = change;
@@ -343,7 +343,7 @@ export class EtcdStore implements QueueStore {
     return result;
   }
 
-  /** There is nothing that would have to be there first. */
+  /** Nothing has to be there first. */
   async init(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -383,7 +383,7 @@ export class EtcdStore implements QueueStore {
   }
 
   #reading(kv: KeyValue | undefined): RecordReading {
-    // 0 is what etcd compares with where no key is.
+    // 0 is the value that etcd compares with where no key is.
     if (kv === undefined) return { record: undefined, version: 0n };
     const json = text.decode(kv.value);
     const { record: location } = this.#keys;
@@ -405,7 +405,9 @@ export class EtcdStore implements QueueStore {
     return { value, changed, cancel };
   }
 
-  /** Whether somebody who writes no record can have led before us, where that matters. */
+  /**
+   * Finds out whether a member that writes no record can have led before us, where that matters.
+   */
   async #study(reading: RecordReading, first: string | undefined, signal: AbortSignal) {
     const { record, version } = reading;
     const place = first === undefined ? undefined : this.#places.get(first);
@@ -432,7 +434,7 @@ export class EtcdStore implements QueueStore {
     else this.session.leases.free(lease, this.#keys.prefix);
   }
 
-  /** Those whose lease is over: nobody gives them up. */
+  /** Forgets places whose lease is over: they need not be given up. */
   #forgetDead(): void {
     for (const [guid, { lease }] of this.#entryPuts) {
       if (lease.group.isOver) this.#entryPuts.delete(guid);
@@ -443,8 +445,9 @@ export class EtcdStore implements QueueStore {
   }
 
   /**
-   * A put without an answer may land after we have given up, and nobody would know of the place that
-   * blocks everybody: it is waited for as long as the lease lives, which is given up with its last key.
+   * A put without an answer may land after we have given up. The place would then block all others,
+   * and no candidate would know of it. So we wait for it as long as the lease lives. The lease is
+   * given up with its last key.
    */
   async #removeLatePut(lease: Lease, guid: string): Promise<void> {
     const name = placeKey(this.#keys.prefix, lease.id);

@@ -4,14 +4,14 @@ import { ClientClosedError } from './errors.ts';
 import type { Event, WatchCreateRequest, WatchRequest, WatchResponse } from './messages.ts';
 import { watch } from './methods.ts';
 
-/** What to watch, and from which revision on: whatever happens in between is told. */
+/** The keys to watch, and the first revision to report. All changes from then on are reported. */
 export type WatchSpec = Partial<Omit<WatchCreateRequest, 'watchId'>> & {
   readonly startRevision: bigint;
 };
 
 export interface FirstEvents {
   /**
-   * Resolves with the first events; undefined when they cannot be told: forgotten by the store, not
+   * Resolves with the first events. Undefined when they cannot be told: forgotten by the store, not
    * permitted, or the clients were closed. Never rejects.
    */
   readonly events: Promise<readonly Event[] | undefined>;
@@ -21,26 +21,26 @@ export interface FirstEvents {
 interface Watcher {
   readonly spec: WatchSpec;
   readonly resolve: (events: readonly Event[] | undefined) => void;
-  /** On the present stream. */
+  /** True: it was created on the present stream. */
   isCreated: boolean;
 }
 
 const shortestPauseMs = 50;
 const longestPauseMs = 2_000;
-/** Whoever is refused looks again, and would be refused again. */
+/** A watcher that is refused looks again, and would be refused again. */
 const refusedPauseMs = 1_000;
 
 /**
- * All watches of one process on one stream. When that breaks, another one goes on from the same
- * revisions, so nobody is woken for it and nothing is missed. The stream is there while somebody
- * watches.
+ * All watches of one process on one stream. When that breaks, another stream goes on from the
+ * same revisions. So no watcher is woken for it, and nothing is missed. The stream is there while
+ * there are watchers.
  */
 export class WatchHub {
   readonly #calls: EtcdCalls;
   readonly #clock: Clock;
   readonly #tell: (event: 'suspended' | 'restored') => void;
   readonly #onTrouble: (what: string, error: unknown) => void;
-  /** By the number it has on every stream: none is given twice. */
+  /** By the number that a watcher has on every stream. No number is given twice. */
   readonly #watchers: Map<bigint, Watcher> = new Map();
   #lastId = 0n;
   #stream: CallStream<WatchRequest> | undefined;
@@ -64,7 +64,7 @@ export class WatchHub {
     calls.onMoved(() => this.#move());
   }
 
-  /** True while somebody watches, and no member says anything. */
+  /** True while there are watchers and no member says anything. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -151,11 +151,11 @@ export class WatchHub {
     this.#failures += 1;
     if (this.#isBroken || this.#failures < this.#calls.members) return;
     this.#isBroken = true;
-    // Who observes has no lease that would say it.
+    // An observer has no lease that would tell it.
     this.#tell('suspended');
   }
 
-  /** Somebody has found that another client does better. */
+  /** Another call has found that another client does better. */
   #move(): void {
     if (this.#stream === undefined || this.#stream.client === this.#calls.current) return;
     this.#close();
@@ -182,7 +182,7 @@ export class WatchHub {
     if (!canceled && this.#watchers.size > 0) this.#stream?.write({ cancel: { watchId } });
     if (this.#watchers.size === 0) this.#rest();
     if (!canceled) watcher.resolve(events);
-    // What is asked for is forgotten: there is something new, and looking again finds it.
+    // The wanted revision is forgotten, so there is something new. Another look finds it.
     else if (compactRevision > 0n) watcher.resolve(undefined);
     else this.#refused(watcher, cancelReason);
   }
@@ -199,7 +199,9 @@ export class WatchHub {
     }
   }
 
-  /** One of those that are not made yet: all of them have to look again. */
+  /**
+   * The server refused one of the watches that are not made yet. All of those have to look again.
+   */
   #refuse(reason: string): void {
     for (const [id, watcher] of [...this.#watchers]) {
       if (watcher.isCreated) continue;

@@ -2,8 +2,8 @@ import type { FSWatcher } from 'node:fs';
 import { watch } from 'node:fs';
 
 /**
- * Hints that a directory has a new file. Never throws and never keeps the process alive; where
- * the kernel has no more watches to give there are no hints, and those who wait poll anyway.
+ * Hints that a directory has a new file. Never throws and never keeps the process alive. Where the
+ * kernel has no watches left, there are no hints, and waiting candidates poll anyway.
  */
 export class DirectoryWatch {
   readonly #directory: string;
@@ -28,7 +28,7 @@ export class DirectoryWatch {
 
   /** @returns a function that ends it */
   add(onHint: () => void): () => void {
-    // Its own function object: the same listener may be added twice.
+    // A function object of its own, because the same listener may be added twice.
     const listener = () => onHint();
     this.#listeners.add(listener);
     return () => {
@@ -37,7 +37,7 @@ export class DirectoryWatch {
     };
   }
 
-  /** To be called when the directory is known to be there: it may have been gone meanwhile. */
+  /** Call it when the directory is known to be there. It may have been gone meanwhile. */
   ensure(): void {
     if (this.#watcher !== undefined || this.#listeners.size === 0) return;
     try {
@@ -54,13 +54,13 @@ export class DirectoryWatch {
     }
   }
 
-  /** Until `ensure` is called again. */
+  /** Stops until `ensure` is called again. */
   stop(): void {
     this.#watcher?.close();
     this.#watcher = undefined;
   }
 
-  /** For ever. */
+  /** Stops for ever. */
   close(): void {
     this.#listeners.clear();
     this.stop();
@@ -72,7 +72,7 @@ export class DirectoryWatch {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Once, however often it is tried again. */
+  /** Complains once, however often it is tried again. */
   #complain(error: unknown): void {
     if (this.#isTroubled) return;
     this.#isTroubled = true;

@@ -10,7 +10,7 @@ import { refuseSharedFileSystem } from './filesystem-check.ts';
 export class ElectionDirectory {
   readonly path: string;
   readonly #files: FileOperations;
-  /** Undefined: the file system is trusted to be one that this machine alone writes. */
+  /** Undefined: the caller vouches that only this machine writes the file system. */
   readonly #probe: FileSystemProbe | undefined;
   #identity: Identity | undefined;
   #settled = false;
@@ -26,7 +26,7 @@ export class ElectionDirectory {
   }
 
   /**
-   * Makes the directory, once: one that is gone later is not made again, because in an empty one
+   * Makes the directory, once. A directory that is gone later is not made again: in an empty one
    * the tokens would start from 1.
    */
   async open(): Promise<void> {
@@ -54,8 +54,8 @@ export class ElectionDirectory {
   }
 
   /**
-   * Puts the names of the directory and of those above it on the disk, once and before anything is
-   * won in it: whoever made them may not have come that far.
+   * Syncs the names of the directory and of those above it to the disk, once, before anything is
+   * won in it. The process that made them may have died before that.
    */
   async settle(): Promise<void> {
     if (this.#settled) return;
@@ -66,7 +66,8 @@ export class ElectionDirectory {
         if ((await this.#files.identify(path)).device !== device) break;
         await this.#files.syncDirectory(path);
       } catch (error) {
-        // What we or other candidates made we may read; the rest has been there for long.
+        // We may read the directories that we or other candidates made. The rest has been
+        // there for long.
         if (errorCode(error) !== 'EACCES') throw error;
       }
     }
@@ -75,8 +76,8 @@ export class ElectionDirectory {
 }
 
 /**
- * Where the records of `election` are.
- * @throws InvalidOptionError for a name that cannot be a directory's; nothing was touched
+ * The directory with the records of `election`. Nothing is touched.
+ * @throws InvalidOptionError for a name that no directory can have
  */
 export function electionPath(root: unknown, election: string): string {
   if (typeof root !== 'string' || root === '' || root.includes('\0')) {

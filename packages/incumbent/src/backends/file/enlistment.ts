@@ -11,9 +11,9 @@ const format = 1;
 const suffix = '.json';
 
 /**
- * Who waits, for people to look at: `<election>/candidates/<incarnation>.json`. Nothing is decided
- * by it. A candidate that died is left out by whoever can prove it, or after a reboot; one that died
- * in another container stays listed until somebody removes its file.
+ * The waiting candidates, for people: `<election>/candidates/<incarnation>.json`. Nothing is
+ * decided by it. A candidate that died is left out where its death can be proved, or after a
+ * reboot. One that died in another container stays listed until its file is removed by hand.
  */
 export class Enlistment {
   readonly #directory: string;
@@ -47,7 +47,7 @@ export class Enlistment {
     const temporary = temporaryPath(this.#directory);
     try {
       await this.#files.create(temporary, Buffer.from(content));
-      // Not those above it: an election directory that is gone is not made again.
+      // Not the directories above it: an election directory that is gone is not made again.
       await this.#files.makeDirectory(this.#candidates, false);
       await this.#files.rename(temporary, path);
     } catch (error) {
@@ -57,7 +57,7 @@ export class Enlistment {
     return () => this.#files.remove(path);
   }
 
-  /** Sorted by id. Files that are not ours to read are skipped. */
+  /** Sorted by id. Files that are not ours are skipped. */
   async list(): Promise<readonly CandidateInfo[]> {
     const found: CandidateInfo[] = [];
     if (!(await this.#files.exists(this.#candidates))) return found;
@@ -67,7 +67,7 @@ export class Enlistment {
       const entry = readEntry(await this.#files.read(path).catch(() => undefined));
       if (entry === undefined || entry.candidate.incarnation + suffix !== name) continue;
       if (this.#isGone(entry.actor)) {
-        // Tidying only, and perhaps not ours to do.
+        // This only tidies up, and the file may not be ours to remove.
         await this.#files.remove(path).catch(() => {});
       } else {
         found.push(entry.candidate);

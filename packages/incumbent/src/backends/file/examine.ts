@@ -6,31 +6,34 @@ import { nodeFileOperations } from './file-operations.ts';
 import { decodeRecordFile, recordNumber, temporaryOwner, tombstone } from './record-file.ts';
 import { asStoreError } from './store-error.ts';
 
-/** What lies in the directory of one election. */
+/** The files in the directory of one election. */
 export interface ElectionFiles {
   readonly path: string;
-  /** False: nobody has held this election here. */
+  /** False: no candidate has used this election here. */
   readonly exists: boolean;
   /** How many record files there are. */
   readonly records: number;
-  /** Unfinished files. Those of processes that died go away by themselves. */
+  /** How many unfinished files there are. Those of dead processes go away by themselves. */
   readonly temporaries: number;
-  /** Names that this store does not make. They are in nobody's way. */
+  /** Names that this store does not make. They do no harm. */
   readonly foreign: readonly string[];
   /** Record files that cannot be read as such. Only the newest one stops the election. */
   readonly damaged: readonly DamagedFile[];
 }
 
+/** A record file that cannot be read. */
 export interface DamagedFile {
+  /** True: this file stops the election. */
   readonly isNewest: boolean;
   readonly error: RecordDamagedError | RecordTooNewError;
 }
 
 /**
- * Looks at every file of an election, for operators. Changes nothing, and is no basis for decisions:
+ * Looks at every file of an election, for operators. Changes nothing. Do not base decisions on it:
  * candidates go on writing meanwhile.
- * @param directory of the store
- * @throws InvalidOptionError, StoreUnavailableError
+ * @param directory the directory that was given to `file()`
+ * @throws InvalidOptionError for a name that no directory can have
+ * @throws StoreUnavailableError when the directory cannot be read
  */
 export async function examineElection(directory: string, election: string): Promise<ElectionFiles> {
   const files = nodeFileOperations;

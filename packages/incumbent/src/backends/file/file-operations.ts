@@ -3,25 +3,31 @@ import { access, link, mkdir, open, readdir, rename, stat, unlink } from 'node:f
 import { RecordDamagedError } from '../../base/errors.ts';
 
 /**
- * Every step the file store takes on a disk. Small enough to be replaced as a whole, so that tests
- * can stop one process between any two steps, lose what was not synced, and make any step fail.
+ * Every step that the file store takes on a disk. Tests replace it as a whole. They can then stop
+ * one process between any two steps, lose data that was not synced, and make any step fail.
  * Rejections are Node's system errors.
  */
 export interface FileOperations {
-  /** Not an error when it exists. `parents`: those above it as well. Readable by the owner only. */
+  /**
+   * Not an error when it exists. `parents`: makes the directories above it as well. Readable by
+   * the owner only.
+   */
   makeDirectory(path: string, parents: boolean): Promise<void>;
   identify(path: string): Promise<Identity>;
-  /** Not atomic: a name that comes or goes meanwhile may be listed or not. */
+  /** Not atomic. A name that comes or goes meanwhile may be listed or not. */
   list(directory: string): Promise<readonly string[]>;
   /** Undefined: there is no such file. */
   read(path: string): Promise<Buffer | undefined>;
   exists(path: string): Promise<boolean>;
   modifiedMs(path: string): Promise<number | undefined>;
-  /** Makes a new file and resolves once its content is on the disk. May leave a part on failure. */
+  /**
+   * Makes a new file, and resolves once its content is on the disk. May leave a part of
+   * it on failure.
+   */
   create(path: string, content: Buffer): Promise<void>;
-  /** Gives a file a second name. False, and nothing changed: the name is taken. */
+  /** Gives a file a second name. False: the name is taken, and nothing has changed. */
   link(existing: string, path: string): Promise<boolean>;
-  /** Replaces whatever has the new name, in one step. */
+  /** Replaces the file that has the new name, in one step. */
   rename(from: string, to: string): Promise<void>;
   /** Not an error when there is no such file. */
   remove(path: string): Promise<void>;
@@ -35,7 +41,7 @@ export interface Identity {
   readonly inode: number;
 }
 
-/** Larger than any record: nothing bigger is read into memory. */
+/** Larger than any record. Nothing bigger is read into memory. */
 const maxFileBytes = 4 * 1024 * 1024;
 const chunkBytes = 16 * 1024;
 /** A FIFO under a record's name must not block a thread of Node's pool for ever. */
@@ -96,7 +102,7 @@ export const nodeFileOperations: FileOperations = {
   },
 
   async create(path, content) {
-    // Readable by all who can enter the directory; never writable by others.
+    // Readable by all users that can enter the directory, and never writable by others.
     const file = await open(path, 'wx', 0o644);
     try {
       await file.writeFile(content);
@@ -132,7 +138,7 @@ export const nodeFileOperations: FileOperations = {
   },
 };
 
-/** `ENOENT` and the like; undefined for what is no system error. */
+/** `ENOENT` and the like. Undefined for an error that is no system error. */
 export function errorCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' ? error.code : undefined;

@@ -1,19 +1,21 @@
 /**
- * The file store needs link(2) to be exclusive and a file's bytes to be the same for everybody at
- * once. File systems that are shared between machines promise one or the other only partly (NFS
- * repeats a link whose answer was lost; caches show old listings), so they are refused.
+ * The file store needs two promises: link(2) is exclusive, and all processes see the same bytes of
+ * a file at once. File systems that several machines share keep them only in part. NFS repeats a
+ * link whose answer was lost, and caches show old listings. So they are refused.
  */
 import { execFile } from 'node:child_process';
 import { realpath, statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { StoreUnsuitableError } from '../../base/errors.ts';
 
-/** What the check asks the machine. */
+/** The questions that the check asks the machine. */
 export interface FileSystemProbe {
   readonly platform: NodeJS.Platform;
   /** Linux: the magic number of the file system that has this directory. */
   statfsType(directory: string): Promise<number>;
-  /** macOS, whose statfs numbers say nothing: the output of mount(8), and the path as it shows it. */
+  /**
+   * macOS, whose statfs numbers say nothing: the output of mount(8), and the path as it shows it.
+   */
   mountTable(): Promise<string>;
   realPath(directory: string): Promise<string>;
 }
@@ -31,7 +33,10 @@ export const systemProbe: FileSystemProbe = {
   },
 };
 
-/** Linux magic numbers: statfs(2), linux/magic.h, and coreutils' stat.c for what is out of tree. */
+/**
+ * Linux magic numbers: statfs(2), linux/magic.h, and coreutils' stat.c for file systems
+ * outside the kernel.
+ */
 export const sharedFileSystems: ReadonlyMap<number, string> = new Map([
   [0x6969, 'NFS'],
   [0x517b, 'SMB'],
@@ -59,8 +64,9 @@ export const sharedFileSystems: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * @throws StoreUnsuitableError when other machines may write to the directory as well. Not found
- * out: a cluster file system that has a local one's number, a local disk attached to two machines.
+ * Not found out: a cluster file system that has a local one's number, and a local disk that is
+ * attached to two machines.
+ * @throws StoreUnsuitableError when other machines may write to the directory as well
  */
 export async function refuseSharedFileSystem(
   directory: string,
@@ -86,7 +92,7 @@ export async function refuseSharedFileSystem(
 }
 
 /**
- * The type of the file system that has `directory` if mount(8) does not call it local. Lines look
+ * The type of the file system that has `directory`, if mount(8) does not call it local. Lines look
  * like `/dev/disk3s5 on /System/Volumes/Data (apfs, local, journaled, nobrowse)`.
  */
 function sharedMount(table: string, directory: string): string | undefined {

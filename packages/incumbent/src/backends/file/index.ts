@@ -9,21 +9,25 @@ import { openFileLeaseStore } from './store.ts';
 
 export { type DamagedFile, type ElectionFiles, examineElection } from './examine.ts';
 
-/** What a resource on the same machine can check. */
+/** A check for a resource on the same machine. */
 export interface FileGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /**
-   * Reads the record: true once a newer term has been elected. What happens between this answer and
-   * the effect is not covered; a resource that remembers the highest token it has seen covers it.
+   * Reads the record: true once a newer term has been elected. A term that begins between this
+   * answer and the effect is not noticed. A resource that remembers the highest token it has seen
+   * is safe from that.
    * @throws StoreUnavailableError when the directory cannot be read
    */
   superseded(): Promise<boolean>;
 }
 
+/** The options of `file`. */
 export interface FileOptions {
   /**
-   * Use the directory although its file system is refused (network file systems, FUSE): only if
-   * link(2) is exclusive and durable on it, and all candidates run on this machine.
+   * Uses the directory although its file system is refused (network file systems, FUSE).
+   * Default false. Set it only if link(2) is exclusive and durable there, and all candidates
+   * run on this machine.
    */
   readonly trustFileSystem?: boolean;
 }
@@ -31,8 +35,10 @@ export interface FileOptions {
 const known: Readonly<Record<keyof FileOptions, true>> = { trustFileSystem: true };
 
 /**
- * @param directory absolute; made when it is missing. Every process that is to compete names the
- * same one.
+ * A backend that holds elections in a directory, for the processes of one machine. The file system
+ * is checked at the first use: `StoreUnsuitableError` if other machines may write to it.
+ * @param directory an absolute path, made when it is missing. All processes that compete name
+ * the same one
  * @throws InvalidOptionError for a relative path
  */
 export function file(directory: string, options: FileOptions = {}): Backend<FileGuard> {

@@ -5,15 +5,16 @@
  * schedules behind it: docs/design/file-store.md):
  *
  * 1. Pruning goes upwards (pruning.ts): n+1 disappears only after n did, and the last ones never
- *    do. Number 1 does not disappear; it becomes a tombstone before number 2 goes.
- * 2. A writer that linked n+1 then reads n again. If n is still the very file it read before, n+1
- *    had not been pruned before, so its link was the first. If not, its file is a stray: a number
- *    that somebody else had won long ago. It stays where it is; pruning takes it away.
- * 3. Every file carries the digest of its predecessor, and a reader takes n+1 for the newest only
- *    if n is there and has that digest. A stray fails this, for n was gone before it was linked.
+ *    do. Number 1 does not disappear. It becomes a tombstone before number 2 goes.
+ * 2. A writer that linked n+1 then reads n again. If n is still the very file that it read
+ *    before, n+1 had not been pruned before, so its link was the first. If not, its file is a
+ *    stray: another writer had won that number long ago. The stray stays where it is, until
+ *    pruning takes it away.
+ * 3. Every file carries the digest of its predecessor. A reader takes n+1 for the newest only if n
+ *    is there and has that digest. A stray fails this, because n was gone before it was linked.
  *
- * The stray is not removed by its maker: many writers that stalled after linking cannot tell a
- * stray from a record that was won and overtaken, and would take the chain apart up to its head.
+ * The stray is not removed by its maker. Many writers that stalled after linking cannot tell a
+ * stray from a record that was won and overtaken. They would take the chain apart up to its head.
  */
 import { MisuseError, StoreUnavailableError } from '../../base/errors.ts';
 import type { ElectionDirectory } from './election-directory.ts';
@@ -32,13 +33,13 @@ import {
 export interface Entry {
   readonly number: number;
   readonly bytes: Buffer;
-  /** Of `bytes`. */
+  /** The digest of `bytes`. */
   readonly digest: string;
   readonly body: string;
   readonly path: string;
 }
 
-/** What `append` has to be given: the entry it was decided on, or undefined for the first one. */
+/** The entry that an `append` was decided on. Undefined for the first one. */
 export type Predecessor = Pick<Entry, 'number' | 'digest'> | undefined;
 
 /** Each failed look means that others went on meanwhile. */
@@ -49,7 +50,7 @@ export class NumberedRecords {
   readonly #directory: ElectionDirectory;
   readonly #files: FileOperations;
   #newest: Entry | undefined;
-  /** A link of ours may be visible and not yet on the disk. */
+  /** True: a link of ours may be visible and not yet on the disk. */
   #syncOwed = false;
 
   constructor(directory: ElectionDirectory, files: FileOperations) {
@@ -57,21 +58,21 @@ export class NumberedRecords {
     this.#files = files;
   }
 
-  /** The highest number this object knows of; 0 for none. */
+  /** The highest number that this object knows of. 0 for none. */
   get newestNumber(): number {
     return this.#newest?.number ?? 0;
   }
 
   /**
-   * The newest entry; undefined when there is none. What an earlier `append` of this object may
-   * have linked without knowing its fate is on the disk before it is returned here.
+   * The newest entry. Undefined when there is none. An earlier `append` of this object may have
+   * linked an entry without knowing its fate. That entry is on the disk before it is returned here.
    */
   async read(): Promise<Entry | undefined> {
     if (this.#syncOwed) await this.#sync();
     const known = this.#newest;
     if (known !== undefined) {
       if (await this.#isStillNewest(known)) return known;
-      // Nearly always the log is one further.
+      // Nearly always the log is one entry further.
       const next = await this.#acceptAsNewest(known.number + 1);
       if (next !== undefined) return this.#remember(next);
     }
@@ -79,7 +80,7 @@ export class NumberedRecords {
       const top = recordNumbers(await this.#files.list(this.#directory.path)).at(-1);
       await this.#directory.verify();
       if (top === undefined) {
-        // Number 1 stays for ever: without it there are no records, or an operator removed them.
+        // Number 1 stays for ever. Without it there are no records, or an operator removed them.
         if (await this.#files.exists(this.#path(1))) continue;
         this.#newest = undefined;
         return undefined;
@@ -95,9 +96,8 @@ export class NumberedRecords {
   }
 
   /**
-   * Adds the entry after `expected`.
-   * @returns undefined when somebody else has (perhaps long ago); rejects when it is unknown
-   * whether this was added
+   * Adds the entry after `expected`. Rejects when it is unknown whether this was added.
+   * @returns undefined when another writer has added one, perhaps long ago
    */
   async append(
     expected: Predecessor,
@@ -116,12 +116,15 @@ export class NumberedRecords {
     return this.#newest;
   }
 
-  /** Makes `path` with this content, as a whole or not at all. False: there is one. */
+  /**
+   * Makes `path` with this content, as a whole or not at all.
+   * @returns false when there is one already
+   */
   async #linkNew(path: string, bytes: Buffer, signal: AbortSignal): Promise<boolean> {
     const temporary = temporaryPath(this.#directory.path);
     const wasOwed = this.#syncOwed;
     try {
-      // Synced before it gets a number: a record is never torn, even by a power cut.
+      // Synced before it gets a number, so a record is never torn, even by a power cut.
       await this.#files.create(temporary, bytes);
       signal.throwIfAborted();
       this.#syncOwed = true;
@@ -129,7 +132,7 @@ export class NumberedRecords {
       if (!linked) this.#syncOwed = wasOwed;
       return linked;
     } finally {
-      // What cannot be removed now is removed by pruning.
+      // A file that cannot be removed now is removed by pruning.
       await this.#files.remove(temporary).catch(() => {});
     }
   }
@@ -144,26 +147,28 @@ export class NumberedRecords {
   }
 
   /**
-   * The bytes are compared, and not inode and times: both come again (ext4 gives the same inode
-   * number at once, and its times tick every few ms).
+   * Compares the bytes, and not inode and times, because both come again. On ext4 a new file may
+   * get the same inode number at once, and its times tick every few ms.
    */
   async #isUnchanged({ number, digest }: Pick<Entry, 'number' | 'digest'>): Promise<boolean> {
     const bytes = await this.#files.read(this.#path(number));
     return bytes !== undefined && digestOf(bytes) === digest;
   }
 
-  /** The order matters: since n is there *after* n+1 was not, n+1 had not been pruned. */
+  /** The order matters: n is there *after* n+1 was not, so n+1 had not been pruned. */
   async #isStillNewest({ number, bytes, path }: Entry): Promise<boolean> {
     if (await this.#files.exists(this.#path(number + 1))) return false;
     return (await this.#files.read(path))?.equals(bytes) === true;
   }
 
   /**
-   * The entry of this number if it is the newest, undefined if another look is needed. The order
-   * of the three steps is what makes it true: (a) read n; (b) n+1 is absent; (c) n−1 is the one
-   * that n continues. As n−1 is there at (c), n was not pruned by then, so it was there at (b), and
-   * n+1 was not pruned by then, so at (b) it did not exist yet. And a stray n would have been
-   * linked before (a), when n−1 was gone already.
+   * The entry of this number if it is the newest. Undefined if another look is needed. It is
+   * true because of the order of three steps: (a) read n, (b) n+1 is absent, (c) n−1 is the one
+   * that n continues.
+   *
+   * As n−1 is there at (c), n was not pruned by then, so it was there at (b). So n+1 was not pruned
+   * by then either, and at (b) it did not exist yet. And a stray n would have been linked before
+   * (a), when n−1 was gone already.
    */
   async #acceptAsNewest(number: number): Promise<Entry | undefined> {
     const path = this.#path(number);
@@ -210,7 +215,7 @@ export function versionOf(entry: Entry | undefined): string {
   return entry === undefined ? noVersion : `${entry.number}-${entry.digest}`;
 }
 
-/** What `versionOf` was made from. */
+/** The entry that `versionOf` was made from. */
 export function parseVersion(version: unknown): Predecessor {
   if (version === noVersion) return undefined;
   const match = typeof version === 'string' ? /^([1-9]\d{0,15})-(.{43})$/.exec(version) : null;

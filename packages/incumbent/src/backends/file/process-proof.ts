@@ -7,11 +7,13 @@ import { thisMachine } from './this-machine.ts';
 /**
  * Describes processes so that another process of this machine can prove them dead.
  *
- * Promised: what is proved gone runs no more and will not come back. Not promised: that every death
- * can be proved. Another container (pid or time namespace), another boot, a zombie with living
- * threads, a process id that is in use again while its start time cannot be read: all that is doubt,
- * and doubt is "no". Nor does it cover a child that has left the process group and the session (where
- * sessions can be seen) and is not an actor of its own.
+ * Promised: a process that is proved gone runs no more and will not come back. Not promised: that
+ * every death can be proved. Doubt counts as "no". Another container (pid or time namespace),
+ * another boot, and a zombie with living threads leave a doubt. So does a process id that is in use
+ * again, while its start time cannot be read.
+ *
+ * Not covered: a child that has left the process group and the session, and is no actor of its own.
+ * On a system that does not show sessions, a child that has left the group is not covered.
  */
 export class ProcessProof {
   readonly #lookAround: () => Machine;
@@ -48,12 +50,12 @@ export class ProcessProof {
   }
 
   /**
-   * Cheap while a process lives: a few system calls for each actor. Then, for groups that are not
-   * empty and for sessions, a walk through all processes. An empty list proves nothing.
+   * Cheap while a process lives: a few system calls for each actor. After that, for groups that are
+   * not empty and for sessions, it walks through all processes. An empty list proves nothing.
    */
   provesGone(actors: readonly Actor[]): boolean {
     if (actors.length === 0 || !actors.every((actor) => this.#isDead(actor))) return false;
-    // Only if we are still where we looked around last: see `describe`.
+    // Counts only if we are still where we looked around last: see `describe`.
     this.#machine = this.#lookAround();
     return actors.every((actor) => this.#isDead(actor)) && this.#areGroupsDead(actors);
   }
@@ -64,8 +66,8 @@ export class ProcessProof {
   }
 
   /**
-   * The actor is of an earlier boot, provided that this machine made it. Namespaces of one kernel
-   * differ, so an equal one under another boot id is no container that runs beside us.
+   * True when the actor is of an earlier boot, provided that this machine made it. Namespaces of
+   * one kernel differ. So an equal one under another boot id is no container that runs beside us.
    */
   isOfEarlierBoot(actor: Actor): boolean {
     const { boot, bootIsExact, pidNamespace } = this.#machine;
@@ -113,7 +115,10 @@ export class ProcessProof {
   }
 }
 
-/** A process id as the kernel has them; not what kill(2) would take for something else. */
+/**
+ * True for a process id as the kernel has them. kill(2) would take other numbers
+ * for something else.
+ */
 function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 2 ** 31;
 }

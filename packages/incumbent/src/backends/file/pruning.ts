@@ -10,7 +10,7 @@ import {
 
 /** How many of the last records stay. */
 export const keptRecords = 64;
-/** Whoever wins a multiple of this prunes. */
+/** The winner of a multiple of this prunes. */
 export const pruneEvery = 16;
 
 const temporaryLifeMs = 3_600_000;
@@ -18,7 +18,7 @@ const temporaryLifeMs = 3_600_000;
 /**
  * Removes the records up to `newest - kept`, in ascending order, and stops at the first failure.
  * `newest` must have been won. Any number of processes may do this at once, however old their
- * listings: each removes a number only after it knows that the one below is gone, and a number that
+ * listings. Each removes a number only after it knows that the one below is gone. And a number that
  * was once won and removed never comes back as the same file. A number below all these may be a
  * stray (numbered-records.ts), which this removes as well.
  */
@@ -36,7 +36,8 @@ export async function prune(
     if (number === 2) {
       await bury(directory, files);
     } else if (gone !== number - 1 && (await files.exists(recordPath(directory, number - 1)))) {
-      // The listing missed one. Leave it to the next, rather than make a gap below what is there.
+      // The listing missed one. Leave it to the next pruning, rather than make a gap below files
+      // that are there.
       return;
     }
     await files.remove(recordPath(directory, number));
@@ -46,8 +47,8 @@ export async function prune(
 
 /**
  * Puts the tombstone in the place of number 1. Number 1 can never be removed, or it could be won
- * again; but as long as it stays what it was, a writer that read it long ago, and links a number 2
- * that was pruned, would find it unchanged.
+ * again. But it must change: a writer that read it long ago, and links a number 2 that was pruned,
+ * would otherwise find it unchanged.
  */
 async function bury(directory: string, files: FileOperations): Promise<void> {
   const first = recordPath(directory, 1);
@@ -63,7 +64,7 @@ async function bury(directory: string, files: FileOperations): Promise<void> {
   await files.syncDirectory(directory);
 }
 
-/** Removes what processes that died while writing left behind more than an hour before `newest`. */
+/** Removes unfinished files of dead processes that are more than an hour older than `newest`. */
 export async function removeTemporaries(
   directory: string,
   files: FileOperations,

@@ -1,24 +1,24 @@
 /**
- * What the files of an election directory are called, and what a numbered record file holds:
+ * The names of the files in an election directory, and the content of a numbered record file:
  *
  *     {"format":1,"number":17,"id":"<random>","previous":"<digest of file 16>"}\n
  *     <the record>
  *
  * Number 1 has `"previous":null`. When number 2 is about to be pruned, number 1 becomes the
- * tombstone `{"format":1,"number":1,"tombstone":true}\n`: it keeps the number taken for ever.
+ * tombstone `{"format":1,"number":1,"tombstone":true}\n`. It keeps the number taken for ever.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { RecordDamagedError, RecordTooNewError } from '../../base/errors.ts';
 
-/** The format of the first line this version writes, and the newest it reads. */
+/** The newest format of the first line that this version reads, and the one that it writes. */
 export const fileFormat = 1;
 
 const nameDigits = 16;
 
 export interface RecordFile {
   readonly number: number;
-  /** Digest of the file of the number before; null for number 1. */
+  /** The digest of the file with the number before. Null for number 1. */
   readonly previous: string | null;
   readonly body: string;
 }
@@ -27,7 +27,7 @@ export function recordPath(directory: string, number: number): string {
   return join(directory, String(number).padStart(nameDigits, '0'));
 }
 
-/** The number of a record file; undefined for every other name. */
+/** The number of a record file. Undefined for every other name. */
 export function recordNumber(name: string): number | undefined {
   if (name.length !== nameDigits || !/^\d+$/.test(name)) return undefined;
   const number = Number(name);
@@ -42,19 +42,19 @@ export function recordNumbers(names: readonly string[]): readonly number[] {
     .sort((a, b) => a - b);
 }
 
-/** A name nobody else uses, for a file that is not finished. */
+/** A name that no other process uses, for a file that is not finished. */
 export function temporaryPath(directory: string): string {
   return join(directory, `.tmp-${process.pid}-${randomBytes(8).toString('hex')}`);
 }
 
-/** The process that made a temporary file; undefined for every other name. */
+/** The process that made a temporary file. Undefined for every other name. */
 export function temporaryOwner(name: string): number | undefined {
   const match = /^\.tmp-([1-9]\d{0,9})-[0-9a-f]{16}$/.exec(name);
   return match ? Number(match[1]) : undefined;
 }
 
 /**
- * No two calls give the same bytes, even for the same body: the same attempt made twice must not
+ * No two calls give the same bytes, even for the same body. The same attempt made twice must not
  * make two files that look like one.
  */
 export function encodeRecordFile({ number, previous, body }: RecordFile): Buffer {

@@ -18,10 +18,10 @@ const waysOut: Readonly<Record<string, string>> = {
   EIO: 'the disk does not work as it should: look at the kernel log',
 };
 
-/** A system error as one that says where, what and what to do; anything else as it is. */
+/** A system error as one that says where, what and what to do. Any other error as it is. */
 export function asStoreError(error: unknown, directory: string): unknown {
   const code = errorCode(error);
-  // Only system errors have both; our own errors have a code as well.
+  // Only system errors have both. Our own errors have a code as well.
   if (!(error instanceof Error) || code === undefined || !('syscall' in error)) return error;
   const where = error.message.includes(directory) ? '' : ` (in ${directory})`;
   const wayOut = waysOut[code];

@@ -23,11 +23,11 @@ export { checkElectionDirectoryName } from './election-directory.ts';
 
 export interface FileLeaseStoreOptions {
   /**
-   * Use the directory whatever file system it is on. Right only if processes of one machine alone
-   * write there; default false.
+   * Uses the directory on any file system. Right only if processes of one machine alone write
+   * there. Default false.
    */
   readonly trustFileSystem?: boolean;
-  /** Trouble that nobody waits for: no watch, no pruning. Both cost only speed or space. */
+  /** Trouble that no caller waits for: no watch, no pruning. Both cost only speed or space. */
   readonly onTrouble?: (what: string, error: unknown) => void;
   /** For tests. */
   readonly operations?: FileOperations;
@@ -41,15 +41,15 @@ export interface FileLeaseStoreOptions {
  * The record of an election in numbered files under `<directory>/<election>`, for processes of one
  * machine. The directory is made at the first use.
  *
- * A swap that resolved with `ok` has survived a power cut, if the disk keeps what it was told to
- * sync. A file system that several machines write is refused at the first use
- * (StoreUnsuitableError). A full disk, missing rights, a directory that is gone: the call rejects
- * with StoreUnavailableError, and later calls work again once the cause is gone.
+ * A swap that resolved with `ok` has survived a power cut, if the disk keeps the data that it was
+ * told to sync. A file system that several machines write is refused at the first use
+ * (StoreUnsuitableError). After a full disk, missing rights or a lost directory the call rejects
+ * with StoreUnavailableError. Later calls work again once the cause is gone.
  *
- * Not promised: anything once somebody else changes, removes or copies back files while candidates
+ * Not promised: anything once files are changed, removed or copied back by hand while candidates
  * run. On tmpfs the record, and with it the tokens, begins anew with every boot.
  *
- * @throws InvalidOptionError for an election name that cannot be a directory's name
+ * @throws InvalidOptionError for an election name that no directory can have
  */
 export function openFileLeaseStore(
   directory: string,
@@ -142,8 +142,8 @@ class FileLeaseStore implements LeaseStore {
   }
 
   /**
-   * One thing after the other. A disk that hangs then holds one thread of Node's pool and not all,
-   * and a read that follows an unknown write of ours learns what became of it.
+   * Runs one job after the other. A disk that hangs then holds one thread of Node's pool and not
+   * all. And a read that follows an unknown write of ours learns the outcome of that write.
    */
   #inTurn<T>(signal: AbortSignal | undefined, job: () => Promise<T>): Promise<T> {
     const turn = this.#lastTurn.then(async () => {
@@ -155,7 +155,7 @@ class FileLeaseStore implements LeaseStore {
         return result;
       } catch (error) {
         const shown = asStoreError(error, this.#directory.path);
-        // The directory may be another one when it works again: watch that one then.
+        // The directory may be another one when it works again. Watch that one then.
         if (shown instanceof StoreUnavailableError) this.#watch.stop();
         throw shown;
       }
@@ -164,7 +164,7 @@ class FileLeaseStore implements LeaseStore {
     return turn;
   }
 
-  /** Behind the swap that won, not within it: its outcome is known. */
+  /** Runs behind the swap that won, and not within it: the outcome of that swap is known. */
   #pruneInTurn(newest: number): void {
     const { path } = this.#directory;
     this.#inTurn(undefined, async () => {
@@ -173,13 +173,14 @@ class FileLeaseStore implements LeaseStore {
     }).catch((error: unknown) => this.#onTrouble(`removing old records in ${path}`, error));
   }
 
-  /** Decoded once: nearly every read finds what the last one found. */
+  /** Decoded once: nearly every read finds the same entry as the last one. */
   #recordOf(entry: Entry | undefined): LeaseRecord | undefined {
     if (entry === undefined) return undefined;
     if (this.#decoded?.entry !== entry) {
       const record = decodeLeaseRecord(entry.body, entry.path);
       if (record.election !== this.#election) {
-        // On a file system that does not tell "a" from "A", or takes two spellings of "ä" for one.
+        // Happens on a file system that does not tell "a" from "A", or takes two spellings of
+        // "ä" for one.
         throw new RecordDamagedError(
           entry.path,
           `it belongs to the election ${JSON.stringify(record.election)}, which shares its ` +

@@ -9,13 +9,15 @@ import {
 } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** What proofs of death are made of. All of it is synchronous and cheap. */
+/** Facts for proofs of death. All of them are read synchronously, and are cheap. */
 export interface Machine {
-  /** Changes with every boot of the machine; '' where it is not known, and nothing can be proved. */
+  /**
+   * Changes with every boot of the machine. '' where it is not known, and nothing can be proved.
+   */
   readonly boot: string;
-  /** In which process ids mean what they mean to us; '' where it is not known. */
+  /** The namespace in which process ids mean the same as to us. '' where it is not known. */
   readonly pidNamespace: string;
-  /** In which start times mean what they mean to us; '' where the kernel has no such thing. */
+  /** The namespace in which start times mean the same as to us. '' where the kernel has none. */
   readonly timeNamespace: string;
   /** False where one boot may have several ids. */
   readonly bootIsExact: boolean;
@@ -23,11 +25,11 @@ export interface Machine {
   isAbsent(target: number): boolean;
   /** Undefined when it cannot be read. */
   process(pid: number): ProcessState | undefined;
-  /** Whether `areSpent` can see who is in a session. */
+  /** True when `areSpent` can see which processes are in a session. */
   readonly hasSessions: boolean;
   /**
-   * True only if each group has members, and nobody of these groups and sessions can act any more.
-   * Costs a walk through all processes: to be asked last.
+   * True only if each group has members, and no process of these groups and sessions can act any
+   * more. Costs a walk through all processes, so ask it last.
    */
   areSpent(groups: readonly number[], sessions: readonly number[]): boolean;
 }
@@ -36,8 +38,8 @@ export interface ProcessState {
   /** In clock ticks since boot. */
   readonly startTime: string;
   /**
-   * It has ended and only waits for its parent to take notice: a zombie whose threads have all
-   * ended. Where process 1 is slow to reap orphans, or never does, the dead stay listed like this.
+   * The process has ended and only waits for its parent to take notice: a zombie whose threads have
+   * all ended. Where process 1 reaps orphans slowly, or never, the dead stay listed like this.
    */
   readonly isSpent: boolean;
 }
@@ -47,7 +49,7 @@ function isAbsent(target: number): boolean {
     process.kill(target, 0);
     return false;
   } catch (error) {
-    // EPERM: it exists and belongs to somebody else.
+    // EPERM: the process exists and belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH';
   }
 }
@@ -71,9 +73,10 @@ export function linuxMachine(): Machine {
 }
 
 /**
- * Without /proc there are no start times and no namespaces: only an absent process is dead, and a
- * number that is in use again leaves a doubt. The host name stands for the boot, as macOS tells an
- * unprivileged program no boot id; a process of an earlier boot is dead if its number is not in use.
+ * Without /proc there are no start times and no namespaces. Only an absent process is dead, and a
+ * number that is in use again leaves a doubt. The host name stands for the boot, because macOS
+ * tells an unprivileged program no boot id. A process of an earlier boot is dead if its number is
+ * not in use.
  */
 export function darwinMachine(): Machine {
   return {
@@ -130,10 +133,9 @@ function readProcess(pid: number): ProcessState | undefined {
 }
 
 /**
- * Fields of proc_pid_stat(5): state 3, process group 5, session 6, number of threads
- * 20, start time 22. Field 2
- * is the program's name in parentheses and may itself contain spaces and parentheses, but nothing
- * after it does.
+ * Fields of proc_pid_stat(5): state 3, process group 5, session 6, number of threads 20, start time
+ * 22. Field 2 is the program's name in parentheses. It may itself contain spaces and parentheses,
+ * but nothing after it does.
  */
 export function parseStat(stat: Buffer): ProcessStat | undefined {
   const afterName = stat.lastIndexOf(0x29);
@@ -144,8 +146,8 @@ export function parseStat(stat: Buffer): ProcessStat | undefined {
   );
   // Complete only if something follows it.
   if (startTime === undefined || !/^\d+$/.test(startTime) || fields.length <= 20) return undefined;
-  // The leader of a thread group may be a zombie while other threads live on. 0 means that they
-  // could not be counted, as when one of them becomes the leader by execve(2) just then.
+  // The leader of a thread group may be a zombie while other threads live on. A count of 0 means
+  // that they could not be counted. One of them may become the leader by execve(2) just then.
   return {
     startTime,
     group: Number(group),
@@ -155,10 +157,10 @@ export function parseStat(stat: Buffer): ProcessStat | undefined {
 }
 
 /**
- * A walk through all processes takes a while, and a member that forks and ends again and again can
- * stay out of its sight: listed, but gone before it is looked at, with a child that was not listed.
- * So the walk counts only if no process was made on this machine meanwhile; where others fork much,
- * another try may meet a quiet moment.
+ * A walk through all processes takes a while. A member that forks and ends again and again can stay
+ * out of its sight. It is listed, but gone before it is looked at, with a child that was not
+ * listed. So the walk counts only if no process was made on this machine meanwhile. Where others
+ * fork much, another try may meet a quiet moment.
  */
 function areSpent(groups: readonly number[], sessions: readonly number[]): boolean {
   try {
@@ -179,7 +181,7 @@ function areMembersSpent(groups: readonly number[], sessions: readonly number[])
     if (!/^\d+$/.test(name)) continue;
     const stat = readStat(name);
     if (stat === undefined) {
-      // Reaped since it was listed, or not for us to know.
+      // Reaped since it was listed, or we must not read it.
       if (existsSync(`/proc/${name}`)) return false;
       continue;
     }
@@ -190,7 +192,7 @@ function areMembersSpent(groups: readonly number[], sessions: readonly number[])
   return unseen.size === 0;
 }
 
-/** Processes and threads made since boot. The kernel counts one as it comes to light. */
+/** Processes and threads made since boot. The kernel counts a process when it becomes visible. */
 function countForks(): string | undefined {
   const count = /^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1];
   // Kernels that only pretend to be Linux say 0 for ever.
@@ -198,8 +200,9 @@ function countForks(): string | undefined {
 }
 
 /**
- * Mounted with `hidepid` or `subset=pid`, /proc leaves out some or all of what others run.
- * @param mounts `/proc/self/mounts`; of several mounts at one place the last one counts
+ * True unless /proc is mounted with `hidepid` or `subset=pid`. Then it leaves out some or all
+ * processes of other users.
+ * @param mounts `/proc/self/mounts`. Of several mounts at one place the last one counts
  */
 export function procShowsEverybody(mounts: string): boolean {
   const options = [...mounts.matchAll(/^\S+ \/proc proc (\S+)/gm)].at(-1)?.[1];
@@ -208,7 +211,7 @@ export function procShowsEverybody(mounts: string): boolean {
 
 /**
  * A /proc that was mounted in another pid namespace (`unshare --pid` without `--mount-proc`) shows
- * other processes under our numbers. `NSpid` lists one number for each namespace from that of the
+ * other processes under our numbers. `NSpid` lists one number for each namespace, from that of the
  * mount down to the process's own.
  */
 function procShowsOwnNamespace(): boolean {

@@ -1,4 +1,4 @@
-/** What this backend needs of a `Storage` of `@google-cloud/storage` 7 or 8. */
+/** The part of a `Storage` of `@google-cloud/storage` 7 or 8 that this backend needs. */
 
 export interface StorageLike {
   bucket(name: string): BucketLike;
@@ -9,13 +9,14 @@ export interface BucketLike {
 }
 
 export interface FileLike {
-  /** What the server last said of the object, such as after an upload. */
+  /** The metadata that the server last told, such as after an upload. */
   readonly metadata: unknown;
-  /** Of requests for this one `File`, which is ours: nothing of the caller's client is changed. */
+  /** For requests on this one `File`, which is ours. Nothing of the caller's client is changed. */
   readonly interceptors?: { push(interceptor: RequestInterceptor): unknown };
   /**
-   * A GET of the object itself, a `SourceLike`; its answer, whatever it is, comes by the event
-   * `response`. Not told apart here: how the types of Node's streams write listeners down changes.
+   * A GET of the object itself, a `SourceLike`. Any answer comes by the event `response`. The
+   * type is `unknown`, because the types of Node's streams describe listeners differently from
+   * version to version.
    */
   requestStream(options: object): unknown;
   /** A `SinkLike`. */
@@ -39,6 +40,6 @@ export interface SinkLike extends SourceLike {
 export interface ObjectMetadata {
   readonly generation?: string | number;
   readonly metageneration?: string | number;
-  /** When this version was written, or its metadata; RFC 3339. */
+  /** When this version or its metadata was written, by RFC 3339. */
   readonly updated?: string;
 }

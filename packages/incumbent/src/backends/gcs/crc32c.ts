@@ -1,4 +1,4 @@
-/** CRC-32C (Castagnoli), by which Cloud Storage checks what it is sent. */
+/** CRC-32C (Castagnoli), with which Cloud Storage checks uploads. */
 
 /** 0x1edc6f41 with its bits in reverse. */
 const polynomial = 0x82f63b78;

@@ -1,7 +1,7 @@
 /**
- * The record of an election as an entry that Go programs on vimeo/leaderelection take part in. What
- * they have no field for is in ours, as JSON. They write entries anew, without it: so an entry without
- * it, or one that does not say the same, was written by somebody else.
+ * The record of an election as an entry that Go programs on vimeo/leaderelection can read. Data
+ * that they have no field for is in ours, as JSON. They write entries anew, without our field. So
+ * an entry without it, or one that disagrees with it, was written by another program.
  */
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { parametersBase64Key, parametersKey } from '../../base/connection-parameters.ts';
@@ -11,7 +11,7 @@ import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.
 import type { RaceEntry, Timestamp } from './race-entry.ts';
 import { largestElectionNumber, timestampOf, unixMsOf } from './race-entry.ts';
 
-/** Nobody waits so long, and Go can still count it in nanoseconds. */
+/** No program waits so long, and Go can still count it in nanoseconds. */
 const never: Timestamp = timestampOf(Date.UTC(2200, 0));
 
 const foreignPrefix = 'foreign:';
@@ -22,14 +22,17 @@ export interface EntryFormat {
   readonly location: string;
   /** How far a Go program's clock and that of the store may be apart. */
   readonly maxClockSkewMs: number;
-  /** ρ, of our own clock. */
+  /** ρ of our own clock. */
   readonly clockDrift: number;
 }
 
-/** What the store says of a version of the object. */
+/** The store's account of a version of the object. */
 export interface Stored {
   readonly version: string;
-  /** By the store's clock, no later than it was; undefined where nobody has asked. */
+  /**
+   * When it was written, by the store's clock, no later than it was. Undefined where that
+   * was not asked.
+   */
   readonly writtenUnixMs: number | undefined;
 }
 
@@ -38,14 +41,14 @@ export function recordOfEntry(entry: RaceEntry, stored: Stored, format: EntryFor
   return ourRecord(entry, format) ?? foreignRecord(entry, stored, format);
 }
 
-/** The record in our field; undefined: the entry was written by somebody else. */
+/** The record in our field. Undefined: another program wrote the entry. */
 export function ourRecord(
   entry: RaceEntry,
   { location }: Pick<EntryFormat, 'location'>,
 ): LeaseRecord | undefined {
   if (entry.record === undefined) return undefined;
   const record = decodeLeaseRecord(entry.record, location);
-  // Who keeps fields that he does not know has written ours along with his own.
+  // A program that keeps unknown fields has written ours along with its own.
   const isOurs =
     entry.electionNumber === electionNumber(record.token) &&
     entry.leaderId === (record.holding?.candidate.id ?? '');
@@ -53,8 +56,8 @@ export function ourRecord(
 }
 
 /**
- * A Go program leads until its clock passes `term_expiry`. So others wait for as long as that was away
- * by the store's clock when the entry was written, and for as long as clocks may differ.
+ * A Go program leads until its clock passes `term_expiry`. So others wait for the time from the
+ * writing to the expiry, by the store's clock, and for as long as clocks may differ.
  */
 function foreignRecord(entry: RaceEntry, stored: Stored, format: EntryFormat): LeaseRecord {
   const { writtenUnixMs } = stored;
@@ -68,7 +71,7 @@ function foreignRecord(entry: RaceEntry, stored: Stored, format: EntryFormat): L
   return {
     election: format.election,
     token: entry.electionNumber,
-    // Whatever it writes counts as a confirmation.
+    // Every write of that program counts as a confirmation.
     nonce: `${foreignPrefix}${stored.version}`,
     leaseMs: Math.ceil((termMs + format.maxClockSkewMs) * (1 + format.clockDrift)),
     ended: false,
@@ -106,13 +109,13 @@ export function isForeign(incarnation: string): boolean {
 export interface Sending {
   /** This machine's wall clock, read just before it is sent. */
   readonly wallMs: number;
-  /** Until when whoever sends it may believe in it, by the clock of any Go program. */
+  /** Until when the sender may believe in the entry, by the clock of any Go program. */
   readonly believedUntilMs: number;
 }
 
 /**
  * The entry that says `next`.
- * @param base what it replaces
+ * @param base the entry that it replaces
  */
 export function entryOfRecord(
   base: { readonly entry: RaceEntry; readonly record: LeaseRecord } | undefined,
@@ -133,7 +136,7 @@ export function entryOfRecord(
   };
 }
 
-/** Only what is beside the seat has changed: that prolongs nobody's term. */
+/** True when only fields beside the seat have changed. That prolongs no term. */
 function isByOperator(base: LeaseRecord, next: LeaseRecord): boolean {
   return (
     base.nonce === next.nonce &&
@@ -143,7 +146,9 @@ function isByOperator(base: LeaseRecord, next: LeaseRecord): boolean {
   );
 }
 
-/** Until when no Go program may take the seat. Never absent and never zero: they cannot bear either. */
+/**
+ * Until then no Go program may take the seat. Never absent and never zero: they can bear neither.
+ */
 function termExpiry(
   { ended, holding, leaseMs, reservation }: LeaseRecord,
   { wallMs, believedUntilMs }: Sending,
@@ -171,8 +176,8 @@ function metadataOf(parameters: Uint8Array): Readonly<Record<string, string>> {
 }
 
 /**
- * Text goes before packed bytes, and what is no base64 is left out: a leader may publish what it likes,
- * and must not lose its seat by it.
+ * Text goes before packed bytes, and a value that is no base64 is left out. A leader may publish
+ * anything, and must not lose its seat by it.
  */
 function connectionParameters(metadata: Readonly<Record<string, string>>): Uint8Array {
   const text = metadata[parametersKey];

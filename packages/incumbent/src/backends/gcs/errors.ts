@@ -1,11 +1,11 @@
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 
-/** What an election does with its object. */
+/** The two things that an election does with its object. */
 export type Verb = 'read' | 'write';
 
 /** As much of an error of `@google-cloud/storage` as we look at. */
 interface ApiErrorLike {
-  /** The status of the answer, or what the system says of the connection. */
+  /** The status of the answer, or the system's error code of the connection. */
   readonly code?: unknown;
   readonly message?: unknown;
   readonly errors?: readonly { readonly reason?: unknown; readonly message?: unknown }[];
@@ -17,8 +17,9 @@ const rights: Readonly<Record<Verb, string>> = {
 };
 
 /**
- * Makes errors of refusals. What has worked once may work again: rights take a while to spread, and an
- * operator may put right what was taken away. So waiting is hopeless only where it never was allowed.
+ * Makes errors of refusals. An operation that has worked once may work again. Rights take a while
+ * to spread, and an operator may restore a right that was taken away. So waiting is hopeless only
+ * where the operation never was allowed.
  */
 export class Refusals {
   readonly #bucket: string;
@@ -74,7 +75,7 @@ export class Refusals {
     }
   }
 
-  /** The network, or the credentials before it. */
+  /** The network failed, or the credentials before it. */
   #withoutAnswer(verb: Verb, message: string, error: unknown): Error {
     if (/default credentials|invalid_grant|private key|PEM routines/i.test(message)) {
       return this.#unlessAllowed(
@@ -95,21 +96,21 @@ export class Refusals {
   }
 }
 
-/** Of the answer; undefined: there was none. */
+/** The status of the answer. Undefined: there was none. */
 export function statusOf(error: unknown): number | undefined {
   const { code } = (error ?? {}) as ApiErrorLike;
   const status = typeof code === 'string' && /^\d{3}$/.test(code) ? Number(code) : code;
   return typeof status === 'number' && status >= 100 && status < 600 ? status : undefined;
 }
 
-/** The object is not there; false where its bucket is not. */
+/** True when the object is not there. False when its bucket is not. */
 export function isAbsent(error: unknown): boolean {
   if (statusOf(error) !== 404) return false;
   const message = messageOf(error);
   return /no such object/i.test(message) || !/bucket/i.test(message);
 }
 
-/** The object was not as the write wanted it. */
+/** True when the object was not in the state that the write demanded. */
 export function isConflict(error: unknown): boolean {
   const status = statusOf(error);
   return status === 412 || status === 409;
@@ -120,7 +121,7 @@ function isRateLimit(error: unknown): boolean {
   return Array.isArray(errors) && errors.some(({ reason }) => /rateLimit/i.test(String(reason)));
 }
 
-/** In one line: a proxy may answer with a page. */
+/** In one line, because a proxy may answer with a page. */
 function messageOf(error: unknown): string {
   const { message } = (error ?? {}) as ApiErrorLike;
   const text = typeof message === 'string' && message !== '' ? message : String(error);

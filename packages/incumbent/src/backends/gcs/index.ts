@@ -1,4 +1,7 @@
-/** Elections in a bucket of Google Cloud Storage, also those that Go programs on vimeo/leaderelection hold. */
+/**
+ * Elections in a bucket of Google Cloud Storage, also those that Go programs on
+ * vimeo/leaderelection hold.
+ */
 import { describeClient } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { Backend } from '../../core/contest.ts';
@@ -19,13 +22,14 @@ export type {
 } from './client.ts';
 export type { AclRule, GcsGuard, GcsOptions } from './options.ts';
 
-/** Where the store takes one write a second. */
+/** The shortest lease where the store takes one write a second. */
 const leaseOfOneWriteMs = 5_000;
 const shortestLeaseMs = 1_000;
 
 /**
- * @param storage a `Storage` of `@google-cloud/storage`, 7 or 8. One client serves many elections. It
- *   takes `@bufbuild/protobuf` besides
+ * A backend that holds elections in a bucket of Cloud Storage. One client serves many elections. It
+ * needs the package `@bufbuild/protobuf`, an optional peer dependency.
+ * @param storage a `Storage` of `@google-cloud/storage`, 7 or 8
  * @throws InvalidOptionError
  */
 export function gcs(storage: StorageLike, options: GcsOptions): Backend<GcsGuard> {

@@ -1,6 +1,7 @@
 /**
- * Reading and replacing one object by the caller's `Storage`, a request each, without its retries: the
- * election tries again itself, and a late retry would be a write that nobody expects any more.
+ * Reads and replaces one object by the caller's `Storage`, with one request each and without its
+ * retries. The election itself tries again. A late retry would be a write that no candidate
+ * expects any more.
  */
 import { StoreUnavailableError } from '../../base/errors.ts';
 import type {
@@ -19,13 +20,18 @@ export interface StoredObject {
   readonly bytes: Uint8Array;
   readonly generation: string;
   readonly metageneration: string;
-  /** By the store's clock, whole seconds; undefined where the answer does not say. */
+  /**
+   * When it was written, by the store's clock, in whole seconds. Undefined where the answer
+   * does not say.
+   */
   readonly writtenUnixMs: number | undefined;
 }
 
 export interface Answer<T> {
   readonly value: T;
-  /** When the store answered, by its own clock, whole seconds; undefined where it does not say. */
+  /**
+   * When the store answered, by its own clock, in whole seconds. Undefined where it does not say.
+   */
   readonly dateMs: number | undefined;
 }
 
@@ -43,7 +49,7 @@ export class ObjectCalls {
   readonly #name: string;
   readonly #timeoutMs: number;
 
-  /** @param timeoutMs after which nobody waits for an answer any more */
+  /** @param timeoutMs after that the caller does not wait for an answer any more */
   constructor(storage: StorageLike, bucket: string, name: string, timeoutMs: number) {
     this.#bucket = storage.bucket(bucket);
     this.#name = name;
@@ -93,14 +99,14 @@ export class ObjectCalls {
     return { value: object, dateMs: timeIn(answer, 'date') };
   }
 
-  /** For stores that do not say when they hand out the bytes. */
+  /** For stores that do not tell the time of writing when they hand out the bytes. */
   async metadata(signal: AbortSignal): Promise<ObjectMetadata> {
     signal.throwIfAborted();
     const answer = await unlessAborted(this.#file().getMetadata(), signal);
     return ((Array.isArray(answer) ? answer[0] : answer) ?? {}) as ObjectMetadata;
   }
 
-  /** Replaces the object if it still has this generation; '0': if it is not there. */
+  /** Replaces the object if it still has this generation. '0': if it is not there. */
   async write(
     bytes: Uint8Array,
     generation: string,
@@ -111,12 +117,13 @@ export class ObjectCalls {
     const file = this.#file();
     const sink = file.createWriteStream({
       resumable: false,
-      // What does not match would be deleted by the client, whosever it is by then. The server checks.
+      // The client would delete an object that does not match, whichever program it belongs to by
+      // then. The server checks instead.
       validation: false,
       preconditionOpts: { ifGenerationMatch: generation },
       metadata: {
         contentType: 'application/x-protobuf',
-        // An object that everybody may read is kept by caches for an hour otherwise.
+        // Otherwise caches keep a publicly readable object for an hour.
         cacheControl: 'no-store',
         crc32c: crc32cBase64(bytes),
         ...(acl.length === 0 ? {} : { acl }),
@@ -143,7 +150,7 @@ export class ObjectCalls {
   }
 }
 
-/** What refuses, in the shape of the client's own errors; undefined: it is the object. */
+/** A refusal in the shape of the client's own errors. Undefined: the answer is the object. */
 function refusalIn(answer: HttpAnswer, bytes: Uint8Array): Error | undefined {
   const { statusCode = 0, statusMessage = '' } = answer;
   if (statusCode >= 200 && statusCode < 300) return undefined;
@@ -152,15 +159,15 @@ function refusalIn(answer: HttpAnswer, bytes: Uint8Array): Error | undefined {
   try {
     told = (JSON.parse(text) as { readonly error?: object }).error ?? {};
   } catch {
-    // Whoever asks for bytes is mostly refused in plain words, or by a proxy's page.
+    // A refused request for bytes is mostly answered in plain words, or by a proxy's page.
   }
   const refusal = new Error(text.trim() || statusMessage);
   return Object.assign(refusal, told, { code: statusCode });
 }
 
 /**
- * Nobody waits for the rest of this answer, and it might never come: its connection is closed. Not by
- * the client's streams, which would close those of other calls with it.
+ * The caller does not wait for the rest of this answer, which might never come. So its connection
+ * is closed. The client's streams would not do: they would close those of other calls with it.
  */
 function hangUp(answer: HttpAnswer): void {
   answer.once?.('unpipe', (connection) => connection.destroy?.());

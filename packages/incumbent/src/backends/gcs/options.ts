@@ -4,43 +4,49 @@ import type { Duration } from '../../base/duration.ts';
 import { formatDuration, parseDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
+/** One rule of access control for an object. */
 export interface AclRule {
   /** As Cloud Storage names them: `user-a@example.com`, `group-…`, `allAuthenticatedUsers`, … */
   readonly entity: string;
   readonly role: 'OWNER' | 'READER';
 }
 
+/** The options of `gcs`. */
 export interface GcsOptions {
   /** The bucket's name, without `gs://`. */
   readonly bucket: string;
-  /** What the names of objects begin with. Default ''. */
+  /** Prefix for the names of objects. Default ''. */
   readonly prefix?: string;
-  /** Which object an election is. Default: `prefix` and its name. */
+  /** The name of the object that holds an election. Default: `prefix` and the election's name. */
   readonly objectName?: (election: string) => string;
-  /** Who else may read the elections, as entities of access control: rules with the role READER. */
+  /**
+   * Others that may read the elections, as entities of access control. They get rules with
+   * the role READER.
+   */
   readonly readers?: readonly string[];
   /**
-   * Access rules that are set on every version of an object; the account that writes stays its owner.
-   * Default: those of the bucket.
+   * Access rules that are set on every version of an object. The account that writes stays its
+   * owner. Default: those of the bucket.
    */
   readonly acl?: readonly AclRule[];
   /**
-   * How far the clock of a Go program on vimeo/leaderelection may be off that of the store: beyond that
-   * one of them and one of ours may lead at a time. Longer than 0, default 5 s.
+   * How far the clock of a Go program on vimeo/leaderelection may be off the store's clock. Beyond
+   * that, a leader of theirs and one of ours may lead at the same time. Longer than 0, default 5 s.
    */
   readonly maxClockSkew?: Duration;
   /**
-   * How many writes of one object a second the store takes. Cloud Storage takes about one, which is
-   * the default: leases are 5 s and longer then, and confirmations 1 s apart.
+   * How many writes of one object the store takes in a second. Default 1, which is what Cloud
+   * Storage takes. Leases are then at least 5 s, and confirmations at least 1 s apart.
    */
   readonly maxWritesPerSecond?: number;
   /**
-   * `on`: a candidate that starts beside a dead leader counts the lease from when the record was
-   * written, by the store's own clock. `off`: from when it has seen it. Default `on`.
+   * `on` (default): a candidate that starts beside a dead leader counts the lease from when
+   * the record was written, by the store's own clock. `off`: it counts from when it has first
+   * seen the record.
    */
   readonly age?: 'on' | 'off';
   /**
-   * How far the store's clock may be set forward within a lease: ages are believed less this.
+   * How far the store's clock may be set forward within a lease. It is taken off every age.
    * Default 2 s.
    */
   readonly clockStep?: Duration;
@@ -55,8 +61,9 @@ export interface CheckedOptions {
   readonly clockStepMs: number | undefined;
 }
 
-/** What a term is known by. Cloud Storage checks it for nobody: compare `token` where effects arrive. */
+/** Names a term. Cloud Storage does not check tokens, so compare `token` where effects arrive. */
 export interface GcsGuard {
+  /** The token of the term. */
   readonly token: bigint;
   readonly bucket: string;
   readonly objectName: string;

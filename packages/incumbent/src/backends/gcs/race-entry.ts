@@ -1,18 +1,19 @@
 /**
- * The object's bytes: the protobuf message of vimeo/leaderelection (`race-entry.proto`), with a field of
- * our own behind theirs. Go programs skip that one when they read, and leave it out when they write.
+ * The object's bytes: the protobuf message of vimeo/leaderelection (`race-entry.proto`), with a
+ * field of our own behind theirs. Go programs skip that field when they read, and leave it out
+ * when they write.
  */
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { RecordDamagedError } from '../../base/errors.ts';
 
 export interface RaceEntry {
-  /** What Go programs count by one for each write: wins and confirmations. */
+  /** Go programs add one to it at each write: wins and confirmations. */
   readonly electionNumber: bigint;
   readonly leaderId: string;
   readonly hostPorts: readonly string[];
   readonly termExpiry: Timestamp;
   readonly connectionParameters: Uint8Array;
-  /** Ours, as JSON; undefined: a Go program has written this. */
+  /** Our field, as JSON. Undefined: a Go program has written this. */
   readonly record: string | undefined;
 }
 
@@ -33,11 +34,11 @@ const field = {
 
 /** Go counts in an int64. */
 export const largestElectionNumber: bigint = 2n ** 63n - 1n;
-/** From the year 1 to the end of 9999: all that a Timestamp may be. */
+/** The range of a Timestamp: from the year 1 to the end of 9999. */
 const firstSecond = -62_135_596_800n;
 const lastSecond = 253_402_300_799n;
 
-/** Fields in their order, those that have their default left out, as protoc writes it. */
+/** Writes fields in their order and leaves defaults out, as protoc does. */
 export function encodeEntry(entry: RaceEntry): Uint8Array {
   const writer = new BinaryWriter();
   if (entry.electionNumber !== 0n) {
@@ -59,7 +60,9 @@ export function encodeEntry(entry: RaceEntry): Uint8Array {
   return writer.finish();
 }
 
-/** @throws RecordDamagedError for what is no such message, or one without a term */
+/**
+ * @throws RecordDamagedError for bytes that are no such message, and for a message without a term
+ */
 export function decodeEntry(bytes: Uint8Array, location: string): RaceEntry {
   let electionNumber = 0n;
   let leaderId = '';

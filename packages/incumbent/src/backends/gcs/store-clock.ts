@@ -1,7 +1,7 @@
 /**
- * What time it is by the store, as far as its answers tell. Candidates of ours compare no clocks, but Go
- * programs go by the times that are written, each by its own clock: the store's is what all of them are
- * measured by, whatever this machine's wall clock says.
+ * The time by the store, as far as its answers tell. Candidates of ours compare no clocks. But Go
+ * programs go by the times that are written, each by its own clock. So all of them are measured by
+ * the store's clock, whatever this machine's wall clock says.
  */
 import type { Instant } from '../../base/clock.ts';
 import { formatDuration } from '../../base/duration.ts';
@@ -18,7 +18,7 @@ export class StoreClock {
 
   /**
    * @param clockDrift how far the rate of our clocks may be off
-   * @param farMs beyond that this machine's wall clock is worth a word
+   * @param farMs when this machine's wall clock is further off than this, it is reported
    */
   constructor(clockDrift: number, farMs: number, report: (error: Error) => void) {
     this.#clockDrift = clockDrift;
@@ -48,17 +48,17 @@ export class StoreClock {
     this.#isOff = isOff;
   }
 
-  /** The latest that it can be by the store now; undefined: it has told no time yet. */
+  /** The latest that the store's clock can show now. Undefined: it has told no time yet. */
   latestMs(now: Instant): number | undefined {
     if (this.#latest === undefined) return undefined;
     const { sent, storeMs } = this.#latest;
-    // The monotonic clock stands still while a host is suspended, the other may be set back.
+    // The monotonic clock stands still while a host is suspended, and the other may be set back.
     const passedMs = Math.max(now.monotonicMs - sent.monotonicMs, now.wallMs - sent.wallMs);
     return storeMs + resolutionMs + passedMs / (1 - this.#clockDrift);
   }
 }
 
-/** How far ahead our clock is, at the least; negative: behind; 0: it may be right. */
+/** How far our clock is ahead at the least, in ms. Negative: behind. 0: it may be right. */
 export function leastOffsetMs(sentMs: number, receivedMs: number, storeMs: number): number {
   const earliest = sentMs - (storeMs + resolutionMs);
   const latest = receivedMs - storeMs;

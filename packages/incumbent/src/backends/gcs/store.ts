@@ -18,20 +18,23 @@ import { StoreClock } from './store-clock.ts';
 
 /** The version of an object that is not there, and what Cloud Storage calls its generation. */
 const absent = '0';
-/** Both times of an answer are whole seconds: an age is told too low rather than too high. */
+/** Both times of an answer are whole seconds, so an age is told too low rather than too high. */
 const ageResolutionMs = 2_000;
-/** Of one election: whoever needs an older one reads again. There may be a thousand elections. */
+/**
+ * Versions of one election that are remembered. An older one is read again. There may be
+ * a thousand elections.
+ */
 const mostRemembered = 2;
 
-/** What a version of the object says. */
+/** The content of one version of the object. */
 interface Seen {
   readonly entry: RaceEntry;
   readonly record: LeaseRecord;
-  /** A Go program's term that was over, by the store's clock, when this was read. */
+  /** True: a Go program's term that was over, by the store's clock, when this was read. */
   readonly isOver: boolean;
 }
 
-/** What all elections of one backend share. */
+/** Shared by all elections of one backend. */
 export interface Shared {
   readonly storage: StorageLike;
   readonly options: CheckedOptions;
@@ -39,8 +42,8 @@ export interface Shared {
 }
 
 /**
- * One election is one object, and its version is the generation, with the metageneration: whoever
- * changes the object's metadata moves what the store says of when it was written.
+ * One election is one object. Its version is the generation with the metageneration: a change of
+ * the object's metadata also changes the store's time of writing.
  */
 export class GcsStore implements LeaseStore {
   readonly objectName: string;
@@ -114,8 +117,9 @@ export class GcsStore implements LeaseStore {
   }
 
   /**
-   * Belief counts from before now, and is over H later by a clock that may be slow. A Go program may
-   * take the seat when its own clock, which may be ahead of the store's, passes what is written.
+   * Belief counts from before now, and is over H later by a clock that may be slow. A Go
+   * program may take the seat when its own clock passes the written time. That clock may be
+   * ahead of the store's.
    */
   #sending(): Sending {
     const { clock, timing } = this.#scope;
@@ -158,8 +162,8 @@ export class GcsStore implements LeaseStore {
   }
 
   /**
-   * By the store's clock. Where it does not say so along with the bytes it is asked, if it matters: for
-   * what a Go program has written, and for the first record that is seen.
+   * The time of writing, by the store's clock. Where the answer lacks it, the store is asked if it
+   * matters. It matters for an entry of a Go program, and for the first record that is seen.
    */
   async #writtenUnixMs(
     object: StoredObject,
@@ -185,7 +189,7 @@ export class GcsStore implements LeaseStore {
     throw new StoreUnavailableError(`${this.#format.location} was replaced while it was read`);
   }
 
-  /** Undefined: there is no object; `another`: it is not that version any more. */
+  /** Undefined: there is no object. `another`: the object has another version now. */
   async #seenAs(version: Version, signal: AbortSignal): Promise<Seen | undefined | 'another'> {
     signal.throwIfAborted();
     if (version === absent) return undefined;
@@ -206,7 +210,7 @@ export class GcsStore implements LeaseStore {
   }
 }
 
-/** Thrown within: the object was not as the write wanted it. */
+/** Thrown within: the object was not in the state that the write demanded. */
 const conflict: unique symbol = Symbol('conflict');
 
 function versionOf(generation: string | number, metageneration: string | number): string {
@@ -222,15 +226,17 @@ function ageOf(writtenUnixMs: number | undefined, dateMs: number | undefined): n
   return Math.max(0, dateMs - writtenUnixMs - ageResolutionMs);
 }
 
-/** A Go program's term that nobody can believe in any more, by the store's own clock. */
+/**
+ * True for a Go program's term that no program can believe in any more, by the store's own clock.
+ */
 function isTermOver(record: LeaseRecord, ageMs = 0, clockStepMs = defaultClockStepMs): boolean {
   return record.holding?.tokenless === true && ageMs - clockStepMs >= record.leaseMs;
 }
 
 /**
- * What operators write beside a Go program. It reads no requests, and any write of ours would end its
- * term: it could not confirm any more. Once its term is over the seat is vacant; before that it is if
- * the operator says so, who knows that the program has ended.
+ * Operators' requests beside a Go program. It reads no requests, and any write of ours would end
+ * its term: it could not confirm any more. Once its term is over, the seat is vacant. Before that,
+ * the operator may say so, who knows that the program has ended.
  * @throws RefusedError
  */
 function besideForeigners({ record, isOver }: Seen, next: LeaseRecord): LeaseRecord {
@@ -252,6 +258,6 @@ function besideForeigners({ record, isOver }: Seen, next: LeaseRecord): LeaseRec
         `nothing to transfer to "${next.holding.request.to}"`,
     );
   }
-  // Its lease, which may be years, is nobody's any more.
+  // The lease may be years long, and has no holder any more.
   return { ...next, leaseMs: 0, holding: undefined };
 }

@@ -14,29 +14,38 @@ import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import type { Access, TlsMaterial } from './https-api.ts';
 import { HttpsApi } from './https-api.ts';
 
-/** Where a Pod finds the account it runs as. */
+/** Where a Pod finds the account that it runs as. */
 const accountDirectory = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+/** The address of an API server, and credentials for it. */
 export interface ApiServerOptions {
-  /** `https://host:port`. `http:` only without a token, as `kubectl proxy` has it, or on loopback. */
+  /**
+   * `https://host:port`. `http:` is only for a server without a token, as with `kubectl proxy`,
+   * or on loopback.
+   */
   readonly url: string;
   /** The namespace of elections that name none. */
   readonly namespace?: string;
-  /** Who signed the server's certificate, in PEM. Default: whom Node trusts. */
+  /**
+   * The authorities that signed the server's certificate, in PEM. Default: those that Node trusts.
+   */
   readonly ca?: string | Uint8Array;
+  /** A bearer token. */
   readonly token?: string;
-  /** Read at every request, for a token that is replaced. */
+  /** A file with the token, read at every request because it may be replaced. */
   readonly tokenFile?: string;
   /** A client certificate and its key, in PEM. */
   readonly cert?: string | Uint8Array;
   readonly key?: string | Uint8Array;
   /** The name in the server's certificate, when it is not that of the URL. */
   readonly serverName?: string;
-  /** Trust any certificate: only for tests, as anybody can be the server then. Default false. */
+  /**
+   * Trusts any certificate, so that anyone can pose as the server. Only for tests. Default false.
+   */
   readonly insecure?: boolean;
 }
 
-/** What changes from request to request. */
+/** Headers and TLS material that change from request to request. */
 export type Credentials = (refresh: boolean) => Promise<{
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: TlsMaterial;
@@ -54,7 +63,10 @@ const known: Readonly<Record<keyof ApiServerOptions, true>> = {
   insecure: true,
 };
 
-/** By address and credentials. @throws InvalidOptionError */
+/**
+ * Connects to an API server by address and credentials.
+ * @throws InvalidOptionError
+ */
 export function apiServer(options: ApiServerOptions): KubernetesApi {
   checkNames('apiServer()', options, known);
   const { token, tokenFile, cert, key } = options;
@@ -71,7 +83,7 @@ export function apiServer(options: ApiServerOptions): KubernetesApi {
   });
 }
 
-/** @param sendsSecrets whether what is sent must not be read by others on the way */
+/** @param sendsSecrets true when no other host may read the requests on their way */
 export function openApi(
   options: Omit<ApiServerOptions, 'token' | 'tokenFile'>,
   sendsSecrets: boolean,
@@ -95,16 +107,23 @@ export function openApi(
   });
 }
 
+/** The options of `inCluster`. */
 export interface InClusterOptions {
-  /** Default `/var/run/secrets/kubernetes.io/serviceaccount`: `token`, `ca.crt` and `namespace`. */
+  /**
+   * The directory with `token`, `ca.crt` and `namespace`. Default
+   * `/var/run/secrets/kubernetes.io/serviceaccount`.
+   */
   readonly directory?: string;
-  /** Default `process.env`: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT. */
+  /**
+   * The environment with KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT. Default
+   * `process.env`.
+   */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * As the service account of the Pod that this process runs in. Its token is read at every request, for
- * it is replaced about hourly.
+ * Connects as the service account of the Pod that this process runs in. Its token is read at every
+ * request, because it is replaced about hourly.
  * @throws StoreUnsuitableError when this is no Pod, or one without an account
  */
 export function inCluster(options: InClusterOptions = {}): KubernetesApi {
@@ -127,7 +146,7 @@ export function inCluster(options: InClusterOptions = {}): KubernetesApi {
       );
     }
   };
-  // Here and now, rather than at the first request.
+  // Fails here and now, rather than at the first request.
   file('token');
   return apiServer({
     url: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
@@ -137,7 +156,10 @@ export function inCluster(options: InClusterOptions = {}): KubernetesApi {
   });
 }
 
-/** By a `KubeConfig` of `@kubernetes/client-node`: credentials of every kind that it knows. */
+/**
+ * Connects by a `KubeConfig` of `@kubernetes/client-node`, with credentials of every kind
+ * that it knows.
+ */
 export function fromClientNode(config: KubeConfigLike): KubernetesApi {
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
@@ -165,7 +187,7 @@ export function fromClientNode(config: KubeConfigLike): KubernetesApi {
         headers,
         tls: { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized },
       };
-      // Its agents keep no connection, so they are only for what ours cannot do.
+      // Its agents keep no connections, so they are used only for what ours cannot do.
       return cluster.proxyUrl === undefined ? access : { ...access, agent: options.agent };
     },
   });
@@ -176,7 +198,7 @@ async function readToken(path: string): Promise<string> {
     return checkToken((await readFile(path, 'utf8')).trim(), path);
   } catch (error) {
     if (error instanceof InvalidOptionError) throw error;
-    // It may be there again in a moment: replacing it takes more than one step.
+    // The file may be there again in a moment: replacing it takes more than one step.
     throw new StoreUnavailableError(`the token cannot be read: ${(error as Error).message}`, {
       cause: error,
     });

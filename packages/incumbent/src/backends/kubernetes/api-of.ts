@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../../base/errors.ts';
 import { fromClientNode } from './access.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 
-/** @throws InvalidOptionError for what is no way to an API server */
+/** @throws InvalidOptionError for a client that leads to no API server */
 export function apiOf(client: KubernetesApi | KubeConfigLike): KubernetesApi {
   const given = client as Partial<KubernetesApi & KubeConfigLike> | null | undefined;
   if (typeof given?.request === 'function' && typeof given.watch === 'function') {

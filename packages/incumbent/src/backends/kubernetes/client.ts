@@ -1,4 +1,4 @@
-/** What this backend needs of a connection to an API server, and how a Lease looks. */
+/** The parts of a connection to an API server that this backend needs, and the shape of a Lease. */
 
 /** One call. The body is sent as JSON. */
 export interface ApiRequest {
@@ -6,7 +6,7 @@ export interface ApiRequest {
   /** From `/api` or `/apis` on, with the query. */
   readonly path: string;
   readonly body?: unknown;
-  /** Of the body, default `application/json`. */
+  /** The type of the body. Default `application/json`. */
   readonly contentType?: string;
   readonly signal?: AbortSignal;
 }
@@ -14,11 +14,11 @@ export interface ApiRequest {
 /** Any answer at all, also a refusal. */
 export interface ApiResponse {
   readonly status: number;
-  /** The body if it is JSON; undefined if it is not (a proxy's page). */
+  /** The body if it is JSON. Undefined if it is not, such as a proxy's page. */
   readonly body: unknown;
   /** The beginning of a body that is not JSON. */
   readonly text: string;
-  /** What the server says about trying again, in seconds. */
+  /** The server's header about trying again, in seconds. */
   readonly retryAfter?: string | undefined;
 }
 
@@ -29,36 +29,40 @@ export interface WatchEvent {
   readonly object: unknown;
 }
 
+/** A watch request, and its listener. */
 export interface ApiWatch {
   /** With `watch=1` in its query. */
   readonly path: string;
   readonly signal: AbortSignal;
-  /** The server has agreed: what happens from now on is told. */
+  /** The server has agreed: changes from now on are reported. */
   onOpen(): void;
   onEvent(event: WatchEvent): void;
 }
 
 /**
- * A connection to an API server: `inCluster()`, `apiServer()`, `fromKubeConfig()`, or something of the
- * caller's own. It retries nothing but what certainly was not done (a token that had been replaced).
+ * A connection to an API server: `inCluster()`, `apiServer()`, `fromKubeConfig()`, or the caller's
+ * own. It retries only a request that was certainly not carried out (its token had been replaced).
  */
 export interface KubernetesApi {
-  /** For messages, without secrets. */
+  /** The address of the server for messages, without secrets. */
   readonly url: string;
-  /** Of the service account or the context; undefined if it names none. */
+  /** The namespace of the service account or the context. Undefined if it names none. */
   readonly namespace: string | undefined;
-  /** Rejects if there was no answer; a refusal is an answer. */
+  /** Rejects if there was no answer. A refusal is an answer. */
   request(request: ApiRequest): Promise<ApiResponse>;
-  /** @returns the refusal; undefined when the server has ended the stream. Rejects when it broke. */
+  /**
+   * Rejects when the stream broke.
+   * @returns the refusal. Undefined when the server has ended the stream
+   */
   watch(request: ApiWatch): Promise<ApiResponse | undefined>;
   /** Closes idle connections. Calls under way go on. */
   close(): void;
 }
 
 /**
- * A `KubeConfig` of `@kubernetes/client-node`, 1.4 or 2.x. Only what it knows of the server and of
- * credentials is used, not its generated API classes: those drop fields that they do not know, and
- * keep times in milliseconds, where a Lease has microseconds.
+ * A `KubeConfig` of `@kubernetes/client-node`, 1.4 or 2.x. Only its knowledge of the server and of
+ * credentials is used, not its generated API classes. Those drop fields that they do not know. They
+ * also keep times in milliseconds, where a Lease has microseconds.
  */
 export interface KubeConfigLike {
   getCurrentContext(): string;
@@ -74,7 +78,7 @@ export interface LeaseMetadata {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** `coordination.k8s.io/v1` Lease, as far as we look into it. Whatever else is in it is kept. */
+/** `coordination.k8s.io/v1` Lease, as far as we look into it. All other fields in it are kept. */
 export interface Lease {
   readonly metadata: LeaseMetadata;
   readonly spec?: {
@@ -102,7 +106,7 @@ export interface ApiStatus {
 export function asLease(body: unknown): Lease | undefined {
   const lease = body as { readonly kind?: unknown; readonly metadata?: LeaseMetadata } | undefined;
   const version = lease?.metadata?.resourceVersion;
-  // Within a watch, and from some proxies, the kind is missing.
+  // The kind is missing within a watch, and from some proxies.
   if (lease?.kind !== undefined && lease.kind !== 'Lease') return undefined;
   return typeof version === 'string' && version !== '' ? (lease as Lease) : undefined;
 }

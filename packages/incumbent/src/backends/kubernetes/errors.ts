@@ -2,15 +2,15 @@ import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.t
 import type { ApiResponse } from './client.ts';
 import { asStatus } from './client.ts';
 
-/** What an election does with Leases, as RBAC names it. */
+/** The verbs that an election needs on Leases, as RBAC names them. */
 export type Verb = 'get' | 'create' | 'update' | 'watch';
 
 export type StoreError = StoreUnavailableError | StoreUnsuitableError;
 
 /**
- * Makes errors of refusals. What has worked once may work again: an API server that has just started
- * knows neither tokens nor roles for a moment, and an operator may put right what was taken away. So
- * waiting is hopeless only where a call never was allowed.
+ * Makes errors of refusals. A call that has worked once may work again. An API server that has just
+ * started knows neither tokens nor roles for a moment. And an operator may restore a right that was
+ * taken away. So waiting is hopeless only where a call never was allowed.
  */
 export class Refusals {
   readonly #server: string;
@@ -77,7 +77,7 @@ export class Refusals {
     }
   }
 
-  /** A proxy, a login page, something else altogether. */
+  /** A proxy, a login page, or something else altogether has answered. */
   #notAnApiServer(verb: Verb, { status, text }: ApiResponse): StoreError {
     const page = text.trim().replace(/\s+/g, ' ').slice(0, 80);
     const what =

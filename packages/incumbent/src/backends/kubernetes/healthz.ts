@@ -1,4 +1,4 @@
-/** Has a kubelet restart a leader that cannot stop leading. */
+/** Lets a kubelet restart a leader that cannot stop leading. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Clock } from '../../base/clock.ts';
 import { systemClock } from '../../base/clock.ts';
@@ -6,6 +6,7 @@ import type { Duration } from '../../base/duration.ts';
 import { parseDuration } from '../../base/duration.ts';
 import type { DiagnosticEvents, DiagnosticSource } from '../../core/diagnostics.ts';
 
+/** The options of `leaderHealthz`. */
 export interface HealthzOptions {
   /** How long work may go on after its belief has ended. Default 20 s, as in Go controllers. */
   readonly tolerance?: Duration;
@@ -15,16 +16,17 @@ export interface HealthzOptions {
   readonly clock?: Clock;
 }
 
+/** The health of this process's terms, for a probe. */
 export interface LeaderHealthz {
-  /** Undefined: healthy. Else what is wrong, for people. */
+  /** Undefined: healthy. Otherwise the fault in words. */
   check(): string | undefined;
-  /** Answers 200 `ok` or 503 with what is wrong: for `node:http` and Express. */
+  /** Answers 200 with `ok`, or 503 with the fault. For `node:http` and Express. */
   readonly handler: (request: unknown, response: HealthzResponse) => void;
-  /** Listens no more. */
+  /** Stops listening. */
   close(): void;
 }
 
-/** As far as it is needed, `ServerResponse` of `node:http`. */
+/** The part of `ServerResponse` of `node:http` that is needed. */
 export interface HealthzResponse {
   statusCode: number;
   setHeader(name: string, value: string): unknown;
@@ -35,10 +37,10 @@ type Overrun = DiagnosticSource & DiagnosticEvents['incumbent:overrun'];
 type Ended = DiagnosticSource & DiagnosticEvents['incumbent:ended'];
 
 /**
- * For a liveness probe. Unhealthy only while work of this process goes on though the belief of its
- * term ended longer ago than `tolerance`: then nothing but a restart stops it. Who follows is healthy,
- * and so is who leads and cannot reach the store: a restart would help neither. A process that hangs
- * does not answer at all. Make it before the first election.
+ * For a liveness probe. Unhealthy only in one case: work of this process goes on, and the belief of
+ * its term ended longer ago than `tolerance`. Only a restart stops such work. A follower is
+ * healthy, and so is a leader that cannot reach the store: a restart would help neither. A process
+ * that hangs does not answer at all. Call it before the first election.
  */
 export function leaderHealthz(options: HealthzOptions = {}): LeaderHealthz {
   const toleranceMs = parseDuration('tolerance', options.tolerance ?? '20s');

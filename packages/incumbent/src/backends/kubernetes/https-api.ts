@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { ApiRequest, ApiResponse, ApiWatch, KubernetesApi } from './client.ts';
 
-/** What TLS needs, in PEM; as `node:tls` names it. */
+/** The TLS material, in PEM, by the names of `node:tls`. */
 export interface TlsMaterial {
   readonly ca?: string | Uint8Array | undefined;
   readonly cert?: string | Uint8Array | undefined;
@@ -16,11 +16,11 @@ export interface TlsMaterial {
   readonly rejectUnauthorized?: boolean | undefined;
 }
 
-/** What one request goes out with. */
+/** The credentials of one request. */
 export interface Access {
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: TlsMaterial;
-  /** Of a proxy, made by somebody else. */
+  /** The agent for a proxy, made by another library. */
   readonly agent?: unknown;
 }
 
@@ -28,13 +28,16 @@ export interface HttpsApiPlan {
   /** `https://host:port`, perhaps with a path before `/api`. */
   readonly url: URL;
   readonly namespace: string | undefined;
-  /** @param refresh the server did not know us: read again what may have been replaced */
+  /**
+   * @param refresh true: the server did not accept us, so read again the parts that may
+   * have been replaced
+   */
   access(refresh: boolean): Promise<Access>;
 }
 
-/** Nothing at all has come for so long: the connection is dead. Callers have bounds of their own. */
+/** After such a silence the connection is dead. Callers have bounds of their own. */
 const silenceMs = 30_000;
-/** A watch tells something about once a minute, if only a bookmark. */
+/** A watch reports something about once a minute, if only a bookmark. */
 const watchSilenceMs = 150_000;
 const mostConnections = 32;
 /** A Lease has at most 1.5 MB. */
@@ -53,13 +56,13 @@ const brokenTrust: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** JSON over HTTPS on kept connections: all that is needed of a Kubernetes client. */
+/** JSON over HTTPS on kept connections. That is all of a Kubernetes client that is needed here. */
 export class HttpsApi implements KubernetesApi {
   readonly url: string;
   readonly namespace: string | undefined;
   readonly #plan: HttpsApiPlan;
   #agents: Agents | undefined;
-  /** The server has answered once: what it is trusted by was right. */
+  /** True: the server has answered once, so its certificate was trusted rightly. */
   #hasAnswered = false;
 
   constructor(plan: HttpsApiPlan) {
@@ -89,7 +92,8 @@ export class HttpsApi implements KubernetesApi {
       return answerOf(await this.#send(path, options, text, signal));
     };
     const response = await send(await this.#plan.access(false));
-    // A service account's token is replaced all the time. Nothing was done, so it may be said again.
+    // A service account's token is replaced all the time. The request was not carried out, so it
+    // may be sent again.
     return response.status === 401 ? send(await this.#plan.access(true)) : response;
   }
 
@@ -158,14 +162,15 @@ export class HttpsApi implements KubernetesApi {
         outgoing.destroy(new Error(`nothing was heard for ${options.timeout} ms`)),
       );
       outgoing.on('error', (error: Error & { readonly code?: string }) => {
-        // A kept connection that the server has closed meanwhile: to look again changes nothing.
+        // The server has closed a kept connection meanwhile. A read may be sent again, because it
+        // changes nothing.
         const wasStale = outgoing.reusedSocket && error.code === 'ECONNRESET';
         if (signal?.aborted) reject(error);
         else if (wasStale && options.method === 'GET') {
           resolve(this.#send(path, options, body, signal, inBackground));
         } else reject(this.#failure(error));
       });
-      // Whoever only waits for news does not keep the process alive.
+      // A watch alone does not keep the process alive.
       if (inBackground) outgoing.on('socket', (socket) => socket.unref());
       outgoing.end(body);
     });
@@ -192,7 +197,7 @@ export class HttpsApi implements KubernetesApi {
       value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value,
     );
     if (this.#agents?.key !== key) {
-      // Those of before are left to their calls: idle connections close by themselves.
+      // Agents of before are left to their calls. Idle connections close by themselves.
       this.#agents = makeAgents(this.#plan.url, tls, key);
     }
     return this.#agents;

@@ -33,8 +33,9 @@ export { type MissingRightsOptions, missingRights, type SchemaOptions, schema } 
 export { type KubernetesObject, type WithTokenOptions, withToken } from './with-token.ts';
 
 /**
+ * A backend that holds elections on Leases. One client serves many elections.
  * @param client `inCluster()`, `apiServer()`, `fromKubeConfig()`, or a `KubeConfig` of
- *   `@kubernetes/client-node`. One client serves many elections
+ * `@kubernetes/client-node`
  * @throws InvalidOptionError
  */
 export function kubernetes(

@@ -1,4 +1,4 @@
-/** What a kubeconfig file says, once somebody has parsed its YAML. */
+/** Reads a kubeconfig file whose YAML the caller has parsed. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -13,10 +13,13 @@ import type { Credentials } from './access.ts';
 import { openApi } from './access.ts';
 import type { KubernetesApi } from './client.ts';
 
+/** The options of `fromKubeConfig`. */
 export interface FromKubeConfigOptions {
-  /** Default: `current-context`. */
+  /** The context to use. Default: `current-context`. */
   readonly context?: string;
-  /** What relative paths in it are relative to: the directory of the file. Default: the working directory. */
+  /**
+   * The directory of the file: relative paths in it start there. Default: the working directory.
+   */
   readonly directory?: string;
 }
 
@@ -30,9 +33,10 @@ const execVersions: readonly string[] = [
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * By a kubeconfig: tokens, client certificates, and credential plugins (`exec`), which are run.
- * @param parsed the object that its YAML or JSON is
- * @throws InvalidOptionError that names what is missing or what cannot be used
+ * Connects by a kubeconfig: tokens, client certificates, and credential plugins (`exec`),
+ * which are run.
+ * @param parsed the object from its YAML or JSON
+ * @throws InvalidOptionError that names the part that is missing or cannot be used
  */
 export function fromKubeConfig(
   parsed: unknown,
@@ -132,7 +136,7 @@ function pluginCommand(exec: Fields, directory: string): PluginCommand {
     );
   }
   const name = text(exec['command'], 'exec.command');
-  // As kubectl does: a name is looked for in PATH, a path is relative to the file.
+  // As kubectl does: a name is looked for in PATH, and a path is relative to the file.
   const command = /[\\/]/.test(name) ? resolve(directory, name) : name;
   const args = list(exec['args']).map((each) => text(each, 'exec.args'));
   const env: Record<string, string | undefined> = {
@@ -150,7 +154,10 @@ function pluginCommand(exec: Fields, directory: string): PluginCommand {
   return { command, args, env };
 }
 
-/** @throws StoreUnsuitableError where it is not installed, StoreUnavailableError */
+/**
+ * @throws StoreUnsuitableError where the plugin is not installed
+ * @throws StoreUnavailableError where it fails
+ */
 async function runPlugin({ command, args, env }: PluginCommand): Promise<Credential> {
   let output: string;
   try {
@@ -175,7 +182,7 @@ async function runPlugin({ command, args, env }: PluginCommand): Promise<Credent
   }
 }
 
-/** Runs a credential plugin; what it says is kept until it expires or the server refuses it. */
+/** Runs a credential plugin. Its answer is kept until it expires or the server refuses it. */
 function plugin(exec: Fields, directory: string): Credentials {
   const given = pluginCommand(exec, directory);
   let latest: Promise<Credential> | undefined;
@@ -188,7 +195,7 @@ function plugin(exec: Fields, directory: string): Credentials {
       running.then(
         ({ expirationTimestamp }) => {
           const expires = Date.parse(expirationTimestamp ?? '');
-          // A little before, so that it is not refused on its way.
+          // A little earlier, so that it is not refused on its way.
           if (latest === running && !Number.isNaN(expires)) untilUnixMs = expires - 10_000;
         },
         () => {

@@ -1,7 +1,7 @@
 /**
- * The record of an election as a Lease that client-go takes part in. The spec is client-go's; what it
- * has no field for is in annotations, which client-go keeps as it found them when it writes the spec:
- * so a spec that is not the one we wrote says that somebody else has led since.
+ * The record of an election as a Lease that client-go can use. The spec is client-go's. Data that
+ * it has no field for is in annotations, which client-go keeps when it writes the spec. So a spec
+ * that is not the one we wrote shows that another program has led since.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
@@ -19,15 +19,15 @@ export const tokenAnnotation = 'incumbent.dev/token';
 /** The spec that was written together with the record. */
 export const specAnnotation = 'incumbent.dev/spec';
 
-/** Records beyond this are packed. */
+/** Larger records are packed. */
 const largestPlainBytes = 32 * 1024;
-/** API servers take 256 KiB of annotations, keys and values of all of them together. */
+/** API servers take 256 KiB of annotations in total, keys and values together. */
 const largestRecordBytes = 240 * 1024;
 /** Far more than any record has. */
 const largestUnpackedBytes = 4 * 1024 * 1024;
 const packedPrefix = 'deflate:';
 
-/** What is looked at of a spec; absent fields are empty or 0, as client-go reads them. */
+/** The fields of a spec that we look at. Absent ones are empty or 0, as client-go reads them. */
 interface Spec {
   readonly holderIdentity: string;
   readonly leaseDurationSeconds: number;
@@ -44,7 +44,7 @@ export interface LeaseFormat {
 }
 
 /**
- * @returns undefined: nobody has led yet, as far as the Lease tells
+ * @returns undefined when no candidate has led yet, as far as the Lease tells
  * @throws RecordDamagedError, RecordTooNewError
  */
 export function recordOfLease(lease: Lease, format: LeaseFormat): LeaseRecord | undefined {
@@ -60,15 +60,16 @@ export function recordOfLease(lease: Lease, format: LeaseFormat): LeaseRecord | 
     spec.holderIdentity === written.holderIdentity &&
     spec.leaseTransitions === written.leaseTransitions &&
     spec.acquireTime === written.acquireTime;
-  // Some versions of client-go erase their successor when they release, and people edit. Only who
-  // leads can say that it leads no more: everybody waits, and it puts the spec right.
+  // Some versions of client-go erase their successor when they release, and people edit Leases.
+  // Only a leader itself can say that it leads no more. So all candidates wait, and the leader puts
+  // the spec right.
   const isErased = spec.holderIdentity === '' && spec.leaseTransitions === written.leaseTransitions;
   if (isLedByUs && (sameTerm || isErased)) return ours;
   if (sameTerm) {
     return ours.holding === undefined ? ours : { ...ours, ...foreignWrite(lease, spec, format) };
   }
   // client-go counts a transition for every new holder, and so do we. A program that does not count
-  // them makes one new term of all that it has done since our last write.
+  // them makes one new term of all its writes since our last one.
   const transitions = Math.max(
     spec.holderIdentity === '' ? 0 : 1,
     spec.leaseTransitions - written.leaseTransitions,
@@ -83,7 +84,7 @@ export function recordOfLease(lease: Lease, format: LeaseFormat): LeaseRecord | 
   };
 }
 
-/** The Lease that says `next`. Everything that is not ours in `base` stays as it is. */
+/** The Lease that says `next`. All parts of `base` that are not ours stay as they are. */
 export function leaseOfRecord(
   base: Lease | undefined,
   next: LeaseRecord,
@@ -97,7 +98,7 @@ export function leaseOfRecord(
     ...base?.metadata.annotations,
     [recordAnnotation]: pack(encodeLeaseRecord(next), format.location),
     [tokenAnnotation]: next.token.toString(),
-    // A server keeps the resourceVersion where nothing has changed: so something always does.
+    // A server keeps the resourceVersion where nothing has changed. So this value always changes.
     [specAnnotation]: JSON.stringify({ ...specOf({ metadata: {}, spec }), write: now.uniqueId }),
   };
   return {
@@ -110,14 +111,14 @@ export function leaseOfRecord(
 }
 
 /**
- * Who we are to others. client-go goes by this name alone, so it has the incarnation in it: a restarted
- * process is somebody else, and a Go program that has the candidate's id is not us.
+ * Our name to others. client-go compares this name alone, so the incarnation is in it. A restarted
+ * process has another name, and a Go program with the candidate's id is not us.
  */
 function holderIdentity({ candidate }: NonNullable<LeaseRecord['holding']>): string {
   return `${candidate.id}_${candidate.incarnation}`;
 }
 
-/** What changes in the spec. */
+/** The fields of the spec that change. */
 function nextSpec(
   base: Lease | undefined,
   next: LeaseRecord,
@@ -128,7 +129,7 @@ function nextSpec(
   const spec = base === undefined ? undefined : specOf(base);
   const incarnation = next.holding?.candidate.incarnation;
   const staysSeated = incarnation === current?.holding?.candidate.incarnation;
-  // What operators write prolongs nobody's lease.
+  // An operator's write prolongs no lease.
   if (spec !== undefined && staysSeated && next.nonce === current?.nonce) return {};
   const leaseTransitions = spec?.leaseTransitions ?? 0;
   if (next.holding === undefined) {
@@ -146,7 +147,7 @@ function nextSpec(
     renewTime: now,
   };
   if (base !== undefined && staysSeated) {
-    // From what we wrote: somebody may have put something else in its place.
+    // Taken from our own last write: another program may have put something else in its place.
     const { acquireTime } = writtenSpec(base, format);
     return { ...held, acquireTime, leaseTransitions };
   }
@@ -158,17 +159,17 @@ function nextSpec(
 }
 
 /**
- * How long Go programs are told to wait. They look for changes in a record whose times are whole
- * seconds, so of all confirmations within one second they see but the first, and count from it: our
- * belief after the last of them must be over when that count ends. With the default timing from a
- * lease of 10 s on this is the lease itself.
+ * How long Go programs are told to wait, in s. They look for changes in a record whose times are
+ * whole seconds. So of all confirmations within one second they see only the first, and count from
+ * it. When that count ends, our belief after the last of those confirmations must be over. With the
+ * default timing, from a lease of 10 s on, this is the lease itself.
  */
 export function secondsFor(leaseMs: number, { beliefMs, clockDrift }: Timing): number {
   const unseenMs = ((1_000 + beliefMs) * (1 + clockDrift)) / (1 - clockDrift);
   return Math.ceil(Math.max(leaseMs, unseenMs) / 1_000);
 }
 
-/** A Lease that only others have written, or that has lost our annotation. */
+/** The record of a Lease that only others have written, or that has lost our annotation. */
 function recordWithoutOurs(lease: Lease, spec: Spec, format: LeaseFormat): LeaseRecord | undefined {
   const text = lease.metadata.annotations?.[tokenAnnotation];
   if (text !== undefined && !/^\d{1,39}$/.test(text)) {
@@ -193,7 +194,9 @@ function recordWithoutOurs(lease: Lease, spec: Spec, format: LeaseFormat): Lease
   };
 }
 
-/** Whatever somebody else has written counts as a confirmation: that can only make others wait longer. */
+/**
+ * Every write of another program counts as a confirmation. That can only make others wait longer.
+ */
 function foreignWrite(
   lease: Lease,
   spec: Spec,
@@ -226,12 +229,15 @@ function foreignHolding(spec: Spec): LeaseRecord['holding'] {
 
 const foreignPrefix = 'foreign:';
 
-/** True for a leader that is no candidate of ours: it reads no requests. */
+/** True for a leader that is no candidate of ours. It reads no requests. */
 export function isForeign(incarnation: string): boolean {
   return incarnation.startsWith(foreignPrefix);
 }
 
-/** Somebody else followed a leader of ours that never said that it stopped: nobody has fenced it. */
+/**
+ * Another program followed a leader of ours that never said that it stopped. No leader
+ * has fenced it.
+ */
 function endedUnclean(
   { holding, token, unfenced, history }: LeaseRecord,
   spec: Spec,

@@ -2,18 +2,20 @@ import { describeValue } from '../../base/candidate.ts';
 import { checkNames } from '../../base/check-names.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
+/** The options of `kubernetes`. */
 export interface KubernetesOptions {
-  /** Where the Leases are. Default: that of the service account or context, else `default`. */
+  /** The namespace of the Leases. Default: that of the service account or context, or `default`. */
   readonly namespace?: string;
-  /** Which Lease an election is. Default: the one of its name. */
+  /** The name of the Lease that holds an election. Default: the name of the election. */
   readonly leaseName?: (election: string) => string;
 }
 
 /**
- * What a term is known by. No API server checks it: compare `token` where effects arrive, or write
- * with `withToken`.
+ * Names a term. No API server checks tokens. So compare `token` where effects arrive, or
+ * write with `withToken`.
  */
 export interface KubernetesGuard {
+  /** The token of the term. */
   readonly token: bigint;
   readonly namespace: string;
   readonly leaseName: string;

@@ -1,4 +1,4 @@
-/** What an account needs in the cluster, and whether it has it. */
+/** The rights that an account needs in the cluster, and a check for them. */
 import { describeValue } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import { apiOf } from './api-of.ts';
@@ -7,12 +7,15 @@ import type { Verb } from './errors.ts';
 import { Refusals } from './errors.ts';
 import { checkNamespace, leaseNameOf } from './options.ts';
 
+/** The options of `schema`. */
 export interface SchemaOptions {
-  /** Default `default`. */
+  /** The namespace of the Leases. Default `default`. */
   readonly namespace?: string;
-  /** Name of the ServiceAccount, the Role and the RoleBinding. Default `incumbent`. */
+  /** The name of the ServiceAccount, the Role and the RoleBinding. Default `incumbent`. */
   readonly serviceAccount?: string;
-  /** The names of the elections; with them the Role is for these Leases alone. Default: all. */
+  /**
+   * The names of the elections. With them the Role is for these Leases alone. Default: all Leases.
+   */
   readonly elections?: readonly string[];
 }
 
@@ -41,7 +44,7 @@ export function schema(options: SchemaOptions = {}): string {
   const rules =
     leases === undefined
       ? rule(['get', 'create', 'update', 'watch'], undefined)
-      : // A rule that names objects cannot let anybody create them.
+      : // A rule that names objects cannot allow create.
         [rule(['get', 'update', 'watch'], leases), rule(['create'], undefined)].join('\n');
   return `apiVersion: v1
 kind: ServiceAccount
@@ -73,17 +76,18 @@ subjects:
 `;
 }
 
+/** The options of `missingRights`. */
 export interface MissingRightsOptions {
-  /** Default: that of the client, else `default`. */
+  /** The namespace of the Leases. Default: that of the client, or `default`. */
   readonly namespace?: string;
-  /** The Lease that is asked about. Default: any. */
+  /** The Lease to ask about. Default: any. */
   readonly leaseName?: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Asks the API server what the account may not do of what an election needs; changes nothing.
- * @returns the missing verbs on Leases; without `watch` elections work and poll
+ * Asks the API server which rights for elections the account lacks. Changes nothing.
+ * @returns the missing verbs on Leases. Without `watch` elections work, and poll
  * @throws StoreUnavailableError, StoreUnsuitableError when the server cannot be asked
  */
 export async function missingRights(

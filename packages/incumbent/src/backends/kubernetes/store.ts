@@ -11,10 +11,13 @@ import type { LeaseWatches } from './watches.ts';
 
 /** The version of a Lease that is not there: no resourceVersion is empty. */
 const absent = '';
-/** Of one election: whoever needs an older one reads again. There may be a thousand elections. */
+/**
+ * Versions of one election that are remembered. An older one is read again. There may be
+ * a thousand elections.
+ */
 const mostRemembered = 2;
 
-/** What all elections of one backend share. */
+/** Shared by all elections of one backend. */
 export interface Shared {
   readonly api: KubernetesApi;
   readonly namespace: string;
@@ -22,13 +25,19 @@ export interface Shared {
   readonly watches: LeaseWatches;
 }
 
-/** One election is one Lease, and its version is the resourceVersion: read by GET, swapped by PUT. */
+/**
+ * One election is one Lease, and its version is the resourceVersion. It is read by GET, and
+ * swapped by PUT.
+ */
 export class KubernetesStore implements LeaseStore {
   readonly leaseName: string;
   readonly #shared: Shared;
   readonly #scope: Scope;
   readonly #format: LeaseFormat;
-  /** The Leases of the versions that were seen last: a PUT must keep what is not ours in them. */
+  /**
+   * The Leases of the versions that were seen last. A PUT must keep all fields in them that
+   * are not ours.
+   */
   readonly #seen = new Map<Version, Lease>();
   readonly #unwatch = new Set<() => void>();
 
@@ -85,7 +94,7 @@ export class KubernetesStore implements LeaseStore {
         try {
           reading = this.#readingOf(lease);
         } catch {
-          // Whoever looks for itself is told why it cannot be read.
+          // A candidate that looks for itself is told why it cannot be read.
           return onHint();
         }
         onHint(reading);
@@ -119,7 +128,10 @@ export class KubernetesStore implements LeaseStore {
     return lease;
   }
 
-  /** The Lease of a version; undefined: it was not there; `another`: it is not that version any more. */
+  /**
+   * The Lease of a version. Undefined: it was not there. `another`: the Lease has
+   * another version now.
+   */
   async #leaseOf(version: Version, signal: AbortSignal): Promise<Lease | undefined | 'another'> {
     signal.throwIfAborted();
     if (version === absent) return undefined;
@@ -159,15 +171,19 @@ export class KubernetesStore implements LeaseStore {
   }
 }
 
-/** The Lease is not there. Also where the namespace is not: only who creates one is told that. */
+/**
+ * True when the Lease is not there. Also where the namespace is not there: only a create
+ * is told that.
+ */
 function isGone({ status, body }: ApiResponse): boolean {
   const told = status === 404 ? asStatus(body) : undefined;
   return told?.details?.kind === 'leases' && told.details.name !== undefined;
 }
 
 /**
- * A PUT to a Lease that was deleted makes it anew, whatever resourceVersion it has: a late confirmation
- * would bring the record of an older term back. With the uid of the one that was read it is a conflict.
+ * A PUT to a Lease that was deleted makes it anew, whatever resourceVersion it has. A late
+ * confirmation would then bring the record of an older term back. With the uid of the Lease that
+ * was read, it is a conflict.
  */
 function requireUid({ metadata }: Lease, location: string): void {
   if (typeof metadata.uid === 'string' && metadata.uid !== '') return;

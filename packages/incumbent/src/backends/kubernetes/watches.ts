@@ -3,15 +3,15 @@ import type { KubernetesApi, Lease, WatchEvent } from './client.ts';
 import { asLease, asStatus } from './client.ts';
 import type { Refusals } from './errors.ts';
 
-/** Beyond so many elections one stream for the whole namespace is cheaper than one for each. */
+/** With more elections, one stream for the whole namespace is cheaper than one for each. */
 const mostSingles = 8;
-/** A stream that is not allowed is asked for again after so many reads. */
+/** After so many reads, a stream that is not allowed is asked for again. */
 const readsBetweenRefusals = 50;
 
 export interface WatchListener {
-  /** What the Lease has become; undefined: deleted. */
+  /** The Lease as it is now. Undefined: deleted. */
   onLease(lease: Lease | undefined): void;
-  /** It may have changed. */
+  /** The Lease may have changed. */
   onUnknown(): void;
   onTrouble(error: unknown): void;
 }
@@ -20,16 +20,17 @@ export interface WatchListener {
 interface Stream {
   readonly abort: AbortController;
   isOpen: boolean;
-  /** Something has come by it. */
+  /** Something has come by the stream. */
   isProven: boolean;
 }
 
 const everyLease = '';
 
 /**
- * Watches for all elections of a backend. A stream is opened when somebody listens, from the version
- * that was just read, so nothing is lost in between; and after it has ended, however that came about
- * (a restarted server, a version that is too old), by `ensure` at the next read or write. No timer, no list.
+ * Watches for all elections of a backend. A stream is opened for the first listener, from the
+ * version that was just read, so nothing is lost in between. It may end for any reason, such as a
+ * restarted server or a version that is too old. Then `ensure` opens it at the next read or write.
+ * There is no timer, and no list request.
  */
 export class LeaseWatches {
   readonly #api: KubernetesApi;
@@ -39,7 +40,7 @@ export class LeaseWatches {
   readonly #streams = new Map<string, Stream>();
   /** How many more calls of `ensure` pass before a refused stream is asked for again. */
   readonly #refused = new Map<string, number>();
-  /** Of which stream the listeners know that it does not work. */
+  /** Streams of which the listeners know that they do not work. */
   readonly #troubled = new Set<string>();
 
   constructor(api: KubernetesApi, namespace: string, refusals: Refusals) {
@@ -61,7 +62,7 @@ export class LeaseWatches {
     };
   }
 
-  /** True while changes of this Lease are told. */
+  /** True while changes of this Lease are reported. */
   covers(name: string): boolean {
     return [name, everyLease].some((key) => {
       const stream = this.#streams.get(key);
@@ -69,7 +70,10 @@ export class LeaseWatches {
     });
   }
 
-  /** Called with the version that was read or written: opens a stream if somebody listens and there is none. */
+  /**
+   * Called with the version that was read or written. Opens a stream if there is a listener and
+   * no stream yet.
+   */
   ensure(name: string, version: string | undefined): void {
     if (!this.#listeners.has(name)) return;
     if (this.#streams.has(everyLease)) return;
@@ -121,7 +125,7 @@ export class LeaseWatches {
     return `${this.#path}?${query}`;
   }
 
-  /** @param current whose reading the stream follows upon */
+  /** @param current the election whose reading the stream follows upon */
   #opened(key: string, stream: Stream, current: string | undefined): void {
     if (stream.abort.signal.aborted) return;
     stream.isOpen = true;
@@ -129,8 +133,8 @@ export class LeaseWatches {
     if (key === everyLease) {
       for (const single of this.#streams.keys()) if (single !== everyLease) this.#end(single);
     }
-    // What happened since the others read was told to nobody. A stream that only ever opens must not
-    // set everybody reading for ever.
+    // Changes since the other elections read were not reported. But a stream that only ever opens
+    // must not make all of them read for ever.
     if (!this.#troubled.has(key)) this.#raise(key, current);
   }
 
@@ -157,8 +161,8 @@ export class LeaseWatches {
   }
 
   /**
-   * However a stream ended. Whoever relied on it looks for itself, and opens another one by that; but
-   * not again and again where streams only ever open.
+   * A stream has ended, for whatever reason. Candidates that relied on it look for themselves, and
+   * that opens another one. But they do not do so again and again where streams only ever open.
    */
   #ended(key: string, stream: Stream, error?: unknown): void {
     if (this.#streams.get(key) !== stream) return;
@@ -177,7 +181,7 @@ export class LeaseWatches {
     stream.abort.abort();
   }
 
-  /** To one of those who listen. */
+  /** Reports to one of the listeners. */
   #complain(key: string, error: unknown): void {
     const names = key === everyLease ? [...this.#listeners.keys()] : [key];
     for (const name of names) {

@@ -4,6 +4,7 @@ import type { ApiResponse, KubeConfigLike, KubernetesApi } from './client.ts';
 import { asStatus } from './client.ts';
 import { tokenAnnotation } from './lease-format.ts';
 
+/** An object of the cluster, as far as `withToken` looks into it. */
 export interface KubernetesObject {
   readonly metadata: {
     readonly name?: string;
@@ -13,26 +14,30 @@ export interface KubernetesObject {
   };
 }
 
+/** The options of `withToken`. */
 export interface WithTokenOptions {
-  /** Where the token is kept on the object. Default `incumbent.dev/token`. */
+  /** The annotation that keeps the token on the object. Default `incumbent.dev/token`. */
   readonly annotation?: string;
   readonly signal?: AbortSignal;
 }
 
-/** Others write the object too: beyond that somebody writes it all the time. */
+/** Other programs write the object too. Beyond that one of them writes it all the time. */
 const mostTries = 10;
 
 /**
- * Changes an object of the cluster as the leader of a term. The token goes into an annotation of the
- * object, and the write is conditional on the version that was read: once a newer term has written the
- * object so, an older one cannot any more. This holds for this object, and if all leaders write it so.
+ * Changes an object of the cluster as the leader of a term. The token goes into an annotation of
+ * the object, and the write is conditional on the version that was read. Once a newer term has
+ * written the object this way, an older one cannot any more. This holds for this object alone, and
+ * only if all leaders write it this way.
  *
- * @param token that of the term (`term.token`)
- * @param path of the object, from `/api` or `/apis` on
- * @param change makes the new object of the present one; called again when others wrote in between
+ * @param token the token of the term (`term.token`)
+ * @param path the path of the object, from `/api` or `/apis` on
+ * @param change makes the new object from the present one. Called again when others
+ * wrote in between
  * @returns the object as it was written
- * @throws RefusedError when a newer term has written it: stop; StoreUnavailableError when it is
- *   unknown whether it was written; StoreUnsuitableError when the server refuses it
+ * @throws RefusedError when a newer term has written it: stop then
+ * @throws StoreUnavailableError when it is unknown whether it was written
+ * @throws StoreUnsuitableError when the server refuses the write
  */
 export async function withToken<T extends KubernetesObject>(
   client: KubernetesApi | KubeConfigLike,
@@ -60,8 +65,8 @@ export async function withToken<T extends KubernetesObject>(
     const next = change(present);
     const metadata = {
       ...next.metadata,
-      // A PUT to what was deleted makes some kinds anew (a Lease, a Role …), whatever its version: then
-      // nothing would be left of a newer token. With the uid it is a conflict.
+      // A PUT to a deleted object makes some kinds anew (a Lease, a Role …), whatever its version.
+      // Then nothing would be left of a newer token. With the uid it is a conflict.
       uid: present.metadata.uid,
       resourceVersion: present.metadata.resourceVersion,
       annotations: { ...next.metadata.annotations, [annotation]: token.toString() },

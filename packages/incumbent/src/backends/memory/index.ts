@@ -4,17 +4,21 @@ import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { MemoryCell } from './store.ts';
 import { emptyCell, MemoryStore } from './store.ts';
 
-/** What a resource in the same process checks: effects of older terms are refused. */
+/** A check for a resource in the same process: effects of older terms are refused. */
 export interface MemoryGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /**
-   * True once a newer term has been elected: refuse the effect. Checked without waiting, so an
-   * effect that is made in the same tick cannot be overtaken.
+   * True once a newer term has been elected: refuse the effect then. It answers at once. So an
+   * effect in the same tick cannot be overtaken.
    */
   superseded(): boolean;
 }
 
-/** All elections that share the returned object compete with each other. */
+/**
+ * A backend that holds elections in the memory of this process. All elections on the same backend
+ * object compete with each other.
+ */
 export function memory(): Backend<MemoryGuard> {
   const cells = new Map<string, MemoryCell>();
   const cellOf = (election: string): MemoryCell => {

@@ -2,7 +2,7 @@ import type { CandidateInfo } from '../../base/candidate.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 
-/** What is kept of one election. */
+/** The state of one election. */
 export interface MemoryCell {
   record: LeaseRecord | undefined;
   version: number;
@@ -39,7 +39,7 @@ export class MemoryStore implements LeaseStore {
 
   watch(onHint: () => void): () => void {
     const cell = this.#cell;
-    // A function of its own each time: the same one may be given twice.
+    // A new function each time: the same listener may be given twice.
     const listener = () => onHint();
     cell.listeners = [...cell.listeners, listener];
     return () => {

@@ -9,14 +9,14 @@ import { WakeUps } from './wake-ups.ts';
 
 const known = new WeakMap<object, Connection>();
 
-/** What all backends on one client share: it is wrapped, and listens, once. */
+/** Shared by all backends on one client: it is wrapped once, and listens once. */
 export class Connection {
   readonly driver: Driver;
   readonly wakeUps: WakeUps;
-  /** It has reached a server that takes writes. */
+  /** True: it has reached a server that takes writes. */
   hasWorked = false;
 
-  /** @throws InvalidOptionError for what is no client */
+  /** @throws InvalidOptionError for a value that is no client */
   static of(client: PostgresClient): Connection {
     const driver = known.get(client)?.driver ?? driverFor(client);
     const connection = known.get(client) ?? new Connection(driver);

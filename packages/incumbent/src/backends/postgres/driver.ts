@@ -1,23 +1,24 @@
-/** What the two packages have in common, once their differences are hidden. */
+/** The common face of the two packages, with their differences hidden. */
 export type Row = readonly (string | null)[];
 
 export interface Driver {
-  /** What was handed in, for messages: `the Pool of pg`. */
+  /** The client that was handed in, for messages: `the Pool of pg`. */
   readonly name: string;
   /** Why no connection can be spared for LISTEN, and what to do about it. */
   readonly cannotListen: string | undefined;
   /**
-   * One statement, in a transaction of its own. Every column must be of type text. Rejects with the
-   * driver's own errors, or with a `ClientEndedError` when the client will never work again.
+   * Runs one statement, in a transaction of its own. Every column must be of type text.
+   * Rejects with the driver's own errors, or with a `ClientEndedError` when the client will
+   * never work again.
    */
   query(
     text: string,
     values: readonly (string | null)[],
     signal: AbortSignal | undefined,
   ): Promise<readonly Row[]>;
-  /** Statements without values, all of them or none. */
+  /** Runs statements without values, all of them or none. */
   script(text: string, signal: AbortSignal): Promise<void>;
-  /** @param onLost nothing is told any more; may be called more than once */
+  /** @param onLost no notification comes any more. May be called more than once */
   listen(
     channel: string,
     onNotify: (payload: string) => void,
@@ -27,7 +28,7 @@ export interface Driver {
 
 /** A connection that listens. */
 export interface Listener {
-  /** The process that serves it, as the other side has named it. */
+  /** The process that serves the connection, as the other side has named it. */
   readonly pid: number | undefined;
   close(): Promise<void> | void;
 }

@@ -9,40 +9,40 @@ const overtaken = ['40001', '40P01', '23505'];
 /** SQLSTATE: no such table, no such schema. */
 const missing = ['42P01', '3F000'];
 
-/** SQLSTATE: this user has not the right to do it. */
+/** SQLSTATE: this user lacks the right to do it. */
 const forbidden = '42501';
 
-/** SQLSTATE of ours: there is such a table in a schema that this user's search path does not lead to. */
+/** SQLSTATE of ours: there is such a table in a schema outside this user's search path. */
 export const elsewhere = 'LE003';
 
-/** The table is there, and is not what `schema` makes. */
+/** The table is there, but is not the one that `schema` makes. */
 const otherShape = [
   ...['42703', '42704', '42804', '42883', '42809', '42P10', '428C9'],
   ...['23502', '23503', '23514', '22P02', '22003', '21000'],
 ];
 
-/** True when a write was certainly not applied, because somebody else's was. */
+/** True when a write was certainly not applied, because another one was. */
 export function wasOvertaken(error: unknown): boolean {
   const code = codeOf(error);
   return code !== undefined && overtaken.includes(code);
 }
 
-/** True when this user has not the right to do it. */
+/** True when this user lacks the right to do it. */
 export function isForbidden(error: unknown): boolean {
   return codeOf(error) === forbidden;
 }
 
-/** True when a second table was not made. */
+/** True when no second table was made. */
 export function isElsewhere(error: unknown): boolean {
   return codeOf(error) === elsewhere;
 }
 
 /**
- * What a driver throws, as an error that says what to do.
- * @param hasWorked the client has reached a database that takes writes before. Then what looks like a
- * wrong setting is more likely an outage, such as a fail-over, and passes
- * @param wasAllowed the same was done with this table before: it may have been taken away by a
- * migration, or by a fail-over to a server that has not got it yet, and may come again
+ * A driver's error as an error that says what to do.
+ * @param hasWorked true: the client has reached a database that takes writes before. An apparent
+ * wrong setting is then more likely an outage, such as a fail-over, and passes
+ * @param wasAllowed true: the same was done with this table before. A migration, or a fail-over to
+ * a server that lacks it so far, may have taken it away, and it may come again
  */
 export function asStoreError(
   error: unknown,
@@ -107,8 +107,8 @@ export function missingTable(table: Table): string {
 
 /**
  * Why no second table was made.
- * @param schema where there is one
- * @param own where it would have been made; empty: nowhere
+ * @param schema the schema with a table
+ * @param own the schema where the table would have been made. Empty: none
  */
 export function tableElsewhere({ name }: Table, schema: string, own: string): string {
   return (
@@ -120,7 +120,7 @@ export function tableElsewhere({ name }: Table, schema: string, own: string): st
   );
 }
 
-/** What `init` was refused. `text`: what the server said. */
+/** The reason why `init` was refused. `text`: the words of the server. */
 export function mayNotMake(table: Table, text: string): string {
   const named = table.name === defaultTable ? '' : ` --table ${table.name}`;
   return (
@@ -164,7 +164,7 @@ const waysOut: Readonly<Record<string, string>> = {
   '57P03': 'it is starting or stopping',
 };
 
-/** Wrong from the beginning, or not at all: who may connect, to which database, by which TLS. */
+/** True for a setting that is wrong from the beginning or never: user, database, TLS. */
 function isSetting(code: string, text: string): boolean {
   return (
     code.startsWith('28') ||

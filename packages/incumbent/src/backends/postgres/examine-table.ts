@@ -4,11 +4,11 @@ import { columns } from './schema.ts';
 
 export interface TableState {
   readonly exists: boolean;
-  /** What it lacks; undefined when it is as it should be, or missing. */
+  /** The fault of the table. Undefined when it has none, or is missing. */
   readonly problem: string | undefined;
 }
 
-/** Compares the table with what `schema` makes. Columns besides those do no harm. */
+/** Compares the table with the one that `schema` makes. Further columns do no harm. */
 export async function examineTable(
   driver: Driver,
   table: Table,

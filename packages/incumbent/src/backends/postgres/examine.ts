@@ -9,32 +9,37 @@ import { checkOptions } from './options.ts';
 import { channel } from './statements.ts';
 import { isDirect } from './wake-ups.ts';
 
-/** What can be seen of a server by whoever looks after elections on it. */
+/** The state of a server, for operators of elections on it. */
 export interface PostgresExamination {
-  /** Such as `15.18`. */
+  /** The version, such as `15.18`. */
   readonly serverVersion: string;
-  /** True: a read replica, or a primary before it is promoted. Nobody can be elected on it. */
+  /**
+   * True: a read replica, or a primary before it is promoted. No candidate can be elected on it.
+   */
   readonly inRecovery: boolean;
-  /** Why LISTEN does not work here, so that those who wait poll; undefined when it does. */
+  /** Why LISTEN does not work here, so that waiting candidates poll. Undefined when it works. */
   readonly noWakeUps: string | undefined;
   /** The server's clock when it answered, in ms since 1970. */
   readonly serverUnixMs: number;
   readonly tableExists: boolean;
-  /** What the table lacks; undefined when it is as it should be, or missing. */
+  /** The fault of the table. Undefined when it has none, or is missing. */
   readonly tableProblem: string | undefined;
   /**
-   * Schemas that this user's search path does not lead to, with a table of that name: those who find
-   * that one elect a leader of their own. Empty when the option `table` names the schema.
+   * Schemas outside this user's search path with a table of that name. Candidates that find such a
+   * table elect a leader of their own. Empty when the option `table` names the schema.
    */
   readonly otherSchemas: readonly string[];
-  /** Of `select`, `insert` and `update` on the table those that this user may not; empty without it. */
+  /**
+   * The rights among `select`, `insert` and `update` that this user lacks on the table. Empty
+   * without a table.
+   */
   readonly missingPrivileges: readonly string[];
-  /** False: what was confirmed is lost when the machine crashes. */
+  /** False: confirmed writes are lost when the machine crashes. */
   readonly fsync: boolean;
   readonly fullPageWrites: boolean;
-  /** Of this session. The elections' own writes are not made with `off`, whatever it says. */
+  /** `synchronous_commit` of this session. Elections never write with `off`, whatever it says. */
   readonly synchronousCommit: string;
-  /** Empty: a fail-over may forget what was confirmed, and the tokens with it. */
+  /** Empty: a fail-over may forget confirmed writes, and the tokens with them. */
   readonly synchronousStandbyNames: string;
   /** How many replicas follow. */
   readonly replicas: number;
@@ -42,7 +47,8 @@ export interface PostgresExamination {
 
 /**
  * Looks at the server and the table, and changes nothing.
- * @throws InvalidOptionError; StoreUnavailableError, StoreUnsuitableError when it cannot be asked
+ * @throws InvalidOptionError
+ * @throws StoreUnavailableError, StoreUnsuitableError when the server cannot be asked
  */
 export async function examinePostgres(
   client: PostgresClient,

@@ -11,15 +11,18 @@ import { checkTable, quoteName, quoteText } from './options.ts';
  * Elsewhere: hand `token` over, and let the resource refuse lower ones than it has seen.
  */
 export interface PostgresGuard {
+  /** The token of the term. */
   readonly token: bigint;
   /**
-   * A condition without values of its own: true until this term has given its seat back, an operator
-   * has taken it away (`vacate --force`), or a newer term has been elected. The last of these waits
-   * for the end of every transaction in which it was found true (renewals do not): so nothing that was
-   * written under it is written after a newer term has begun. A transaction that never ends, or one
-   * after the other without a gap, by a leader that does not stop, keeps everybody from leading.
+   * A condition without values of its own. It is true until this term has given its seat back, an
+   * operator has taken it away (`vacate --force`), or a newer term has been elected.
    *
-   * Needs the right to update the table of the elections.
+   * A newer term begins only after every transaction has ended in which the condition was found
+   * true. Renewals do not wait for that. So no write under the condition comes after a newer term
+   * has begun. A transaction that never ends keeps all other candidates from leading. So do
+   * transactions one after the other without a gap, by a leader that does not stop.
+   *
+   * It needs the right to update the table of the elections.
    */
   readonly sql: string;
 }
@@ -33,25 +36,27 @@ export function guardFor(table: Table, election: string, token: bigint): Postgre
   };
 }
 
+/** The options of `fenceTrigger`. */
 export interface FenceTriggerOptions {
   /** The table to protect, `name` or `schema.name`, as it is spelt there. */
   readonly table: string;
-  /** Its column, of type bigint, that keeps the token of the last write. Default `fence`. */
+  /** Its column, of type bigint, for the token of the last write. Default `fence`. */
   readonly column?: string;
 }
 
 /**
- * The SQL of a trigger that lets every row remember the highest token that has written it, and
- * refuses lower ones with SQLSTATE `LE001`; and writes that name none with `LE002`. For a migration;
- * may be run again. Adds the column if it is missing.
+ * The SQL of a trigger for a table that a leader writes. Every row remembers the highest token that
+ * has written it. A write with a lower token fails with SQLSTATE `LE001`, one without a token with
+ * `LE002`. Put it into a migration. It may run again. It adds the column if it is missing.
  *
- * Writers set the column (`update jobs set …, fence = $2 where id = $1`), or name the token once in
- * a transaction (`select set_config('incumbent.token', $1, true)`), which a delete needs. It needs
- * nothing of the elections' own table: they may be in another database, or another store.
+ * Writers set the column (`update jobs set …, fence = $2 where id = $1`). Or they name the
+ * token once in a transaction (`select set_config('incumbent.token', $1, true)`), which a
+ * delete needs. The trigger does not use the elections' own table: that may be in another
+ * database, or another store.
  *
- * Each row is a resource of its own: one that no newer term has written yet, or that was deleted, can
- * be written by an older one. Where that is too little, use `term.guard.sql`.
- * @throws InvalidOptionError for what is no plain name
+ * Each row is a resource of its own. An older term can still write a row that no newer term has
+ * written yet, or that was deleted. Where that is too little, use `term.guard.sql`.
+ * @throws InvalidOptionError for a name that is not plain
  */
 export function fenceTrigger(options: FenceTriggerOptions): string {
   const table = checkTable(options.table);
@@ -63,7 +68,7 @@ export function fenceTrigger(options: FenceTriggerOptions): string {
   }
   const parts = table.name.split('.');
   const inSchema = (name: string) => [...parts.slice(0, -1), name].map(quoteName).join('.');
-  // Names are cut off at 63 bytes: two long ones of tables would become the same.
+  // Names are cut off at 63 bytes: those for two long names of tables would become the same.
   const base = (parts.at(-1) ?? '').slice(0, 40);
   const check = inSchema(`${base}_fence_check`);
   const named = inSchema(`${base}_fence_named`);

@@ -22,9 +22,11 @@ export type { PostgresOptions } from './options.ts';
 export { schema } from './schema.ts';
 
 /**
- * @param client a Pool or a connected Client of `pg`, or the `sql` of `postgres`. The caller's own:
- *   one serves many elections, and is not closed here. A Pool needs two connections: one listens. A
- *   Client does not connect again, so whoever leads on it loses the term with its connection
+ * A backend that holds elections in a table. One client serves many elections. It is the caller's
+ * own, and is not closed here.
+ * @param client a Pool or a connected Client of `pg`, or the `sql` of `postgres`. A Pool needs two
+ * connections, because one listens. A Client does not connect again, so a leader on it loses the
+ * term with its connection
  * @throws InvalidOptionError
  */
 export function postgres(

@@ -11,35 +11,43 @@ import { PostgresStore } from './store.ts';
 /** How often an entry is tried, if others write the row at the same time. */
 const mostTries = 3;
 
-/** One who is to be on the list, and the process of the connection by which it is. */
+/**
+ * A candidate that is to be on the list, and the server process of the connection that lists it.
+ */
 interface Entry {
   readonly candidate: CandidateInfo;
-  /** Aborted: it waits no longer, and is not to be written any more. */
+  /** Aborted: the candidate waits no longer, and is not to be written any more. */
   readonly left: AbortSignal;
   pid?: number;
 }
 
 /**
- * With wake-ups, and with the list of those who wait: an entry names the connection that listens for
- * its candidate, so it counts until that is gone, however its process ends.
+ * The store with wake-ups and with the list of waiting candidates. An entry names the
+ * connection that listens for its candidate. So it counts until that connection is gone,
+ * however its process ends.
  */
 export class ListeningPostgresStore extends PostgresStore implements LeaseStore {
-  /** Who is to be on the list, and by which connection they are. */
+  /** The candidates that are to be on the list, each with the connection that lists it. */
   readonly #enlisted = new Map<string, Entry>();
-  /** Incarnations that are to be taken off it. */
+  /** Incarnations that are to be taken off the list. */
   readonly #leaving = new Set<string>();
   #lastTurn: Promise<unknown> = Promise.resolve();
   readonly #watches = new Set<() => void>();
   #leave: (() => void) | undefined;
   #isCatchingUp = false;
-  /** Aborted when it is closed: a pool that was ended forgets those who wait for a connection. */
+  /**
+   * Aborted when the store is closed. A pool that was ended forgets calls that wait
+   * for a connection.
+   */
   readonly #open = new AbortController();
 
   constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
     super(connection, scope, options);
   }
 
-  /** Without ages nobody who looks once per lease could tell a dead leader's last renewal from a new one. */
+  /**
+   * Without ages, a look once per lease could not tell a dead leader's last renewal from a new one.
+   */
   get hintsWork(): boolean {
     return this.clockStepMs !== undefined && this.connection.wakeUps.work;
   }
@@ -66,7 +74,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     const entry = { candidate, left };
     this.#enlisted.set(incarnation, entry);
     if (!this.connection.wakeUps.work) await this.#startListening(left);
-    // Should it fail, the next read tries again.
+    // If it fails, the next read tries again.
     await this.#write().catch((error: unknown) => this.#complain(error));
     return async () => {
       // The same incarnation may be on the list again, as a candidate with other addresses.
@@ -82,7 +90,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     return decodeCandidates(rows.map(([text]) => text ?? ''));
   }
 
-  /** Ends listening for this election, whoever still watches. The client stays open. */
+  /** Ends listening for this election, even if there are still watches. The client stays open. */
   async close(): Promise<void> {
     this.#open.abort();
     for (const remove of this.#watches) remove();
@@ -90,12 +98,15 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     this.#leave = undefined;
   }
 
-  /** From the first use until it is closed: between a campaign and its term nothing is missed. */
+  /**
+   * Listens from the first use until the store is closed, so that nothing is missed between a
+   * campaign and its term.
+   */
   #join(): void {
     if (this.#leave !== undefined || this.#open.signal.aborted) return;
     const { wakeUps } = this.connection;
     const forget = wakeUps.tell(this.scope.onTrouble);
-    // Raised also when it listens again, by another connection: the old entries are dead.
+    // Raised also when it listens again, by another connection. The old entries are dead then.
     const remove = wakeUps.add(this.topic, () => void this.#catchUp());
     this.#leave = () => {
       remove();
@@ -103,7 +114,10 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
     };
   }
 
-  /** Nobody listens before a primary has answered. If it does not now, the list is written later. */
+  /**
+   * Listening begins only after a primary has answered. If none does now, the list
+   * is written later.
+   */
   async #startListening(left: AbortSignal): Promise<void> {
     const { wakeUps } = this.connection;
     const settled = wakeUps.settled();
@@ -112,13 +126,16 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
       await this.read(stop);
       await settled;
     } catch {
-      // Whoever reads next is told of it.
+      // The next read reports it.
     } finally {
       forget();
     }
   }
 
-  /** Writes what the list lacks, if anything. Whatever fails is told, and tried again at the next read. */
+  /**
+   * Writes the missing entries of the list, if any. A failure is reported, and tried again at
+   * the next read.
+   */
   async #catchUp(): Promise<void> {
     if (this.#isCatchingUp || this.#open.signal.aborted) return;
     const { pid } = this.connection.wakeUps;
@@ -163,7 +180,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
 
   async #put(incarnation: string, candidate: CandidateInfo, pid: number): Promise<void> {
     const { election } = this.scope;
-    // As a text within the column: its type refuses U+0000, which metadata may have.
+    // As a text within the column, because its type refuses U+0000, which metadata may have.
     const text = encodeCandidate(candidate);
     for (let tries = 1; ; tries += 1) {
       const values = [election, incarnation, text, `${pid}`, this.scope.uniqueId()];
@@ -183,7 +200,7 @@ export class ListeningPostgresStore extends PostgresStore implements LeaseStore 
   }
 }
 
-/** Whether it still is to be written, by the connection of this process. */
+/** True when the entry still has to be written, by the connection of this process. */
 function lacks(entry: Entry, pid: number): boolean {
   return entry.pid !== pid && !entry.left.aborted;
 }

@@ -3,15 +3,15 @@ import type { Table } from './options.ts';
 import { quoteText } from './options.ts';
 import { schemaOf } from './schema.ts';
 
-/** Between the two schemas that a refusal names; no name of a schema has one in it. */
+/** Stands between the two schemas that a refusal names. No name of a schema contains it. */
 export const elsewhereSeparator = '\n';
 
-/** What a table of elections has in every version of ours, and hardly a table of something else. */
+/** Columns that a table of elections has in every version of ours, and other tables hardly have. */
 const marks = ['name', 'token', 'record', 'version'];
 
 /**
- * SQL for the schemas, other than those that this user's search path leads to, with a table of
- * elections of this name: those who find that one elect a leader of their own. A column of names.
+ * SQL for the schemas outside this user's search path with a table of elections of this name.
+ * Candidates that find such a table elect a leader of their own. The result is a column of names.
  */
 export function schemasWith({ name, sql }: Table): string {
   return `select spaces.nspname::text as schema
@@ -28,12 +28,12 @@ export function schemasWith({ name, sql }: Table): string {
 }
 
 /**
- * Makes the table, but no second one: a user with another search path does not find the first one,
- * and in each of two tables somebody is elected. Who names the schema has chosen.
+ * Makes the table, but no second one. A user with another search path does not find the first one.
+ * Then there would be two tables with a leader each. A user that names the schema has chosen.
  */
 export function makingOf(table: Table): string {
-  // By one at a time: two would meet an error of the catalogues, or miss each other's table. So what
-  // is looked up must be newer than the wait, whatever transactions are by default.
+  // Made by one at a time. Two would meet an error of the catalogues, or miss each other's table.
+  // So the lookup must be newer than the wait, whatever the default isolation is.
   const lock = `set transaction isolation level read committed;
 select pg_advisory_xact_lock(hashtextextended('incumbent', 0));
 `;

@@ -4,33 +4,36 @@ import type { Duration } from '../../base/duration.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
-/** Of the table of elections, which `schema` makes. */
+/** The default name of the table of elections, which `schema` makes. */
 export const defaultTable = 'incumbent_election';
 
+/** The options of `postgres`. */
 export interface PostgresOptions {
   /**
-   * The table of the elections, `name` or `schema.name`, as it is spelt there (letters of both cases
-   * are kept). Default `incumbent_election`, where the connection's search path finds it.
+   * The table of the elections, `name` or `schema.name`, as it is spelt there (letters of both
+   * cases are kept). Default `incumbent_election`, where the connection's search path finds it.
    */
   readonly table?: string;
   /**
-   * `on`: a candidate that starts beside a dead leader counts the lease from when the record was
-   * written, by the server's own clock. `off`: from when it has seen it. Default `on`.
+   * `on` (default): a candidate that starts beside a dead leader counts the lease from when
+   * the record was written, by the server's own clock. `off`: it counts from when it has first
+   * seen the record.
    */
   readonly age?: 'on' | 'off';
   /**
-   * How far the server's clock may be set forward within a lease: ages are believed less this.
+   * How far the server's clock may be set forward within a lease. It is taken off every age.
    * Default 2 s.
    */
   readonly clockStep?: Duration;
   /**
-   * False: no LISTEN, so those who wait poll, and nobody can list them. Needed behind a pooler that
+   * False: no LISTEN, so waiting candidates poll, and cannot be listed. Needed behind a pooler that
    * shares connections between transactions. Default true.
    */
   readonly listen?: boolean;
   /**
-   * True: the server never loses what it has confirmed (no standby that lags takes over, nobody drops
-   * or restores the table), so nobody waits after a restart, nor on a new table. Default false.
+   * True: the server never loses a write that it has confirmed. No standby that lags takes over,
+   * and the table is never dropped or restored. Then no candidate waits after a restart, nor on a
+   * new table. Default false.
    */
   readonly durable?: boolean;
 }
@@ -82,9 +85,9 @@ export function checkOptions(options: PostgresOptions): CheckedOptions {
   };
 }
 
-/** @throws InvalidOptionError for what is no plain name */
+/** @throws InvalidOptionError for a name that is not plain */
 export function checkTable(value: unknown, what = 'table'): Table {
-  // Longer names would be cut off by the server, and then be another table's.
+  // The server would cut longer names off, and they would then be another table's.
   const plain = /^([A-Za-z_][A-Za-z0-9_$]{0,62}\.)?[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
   if (typeof value !== 'string' || !plain.test(value)) {
     throw new InvalidOptionError(

@@ -4,9 +4,10 @@ import type { PgClient, PgNotification, PgQuery } from './client.ts';
 import type { Row } from './driver.ts';
 
 /**
- * One statement on a client of `pg`. Nothing is prepared by name: poolers share connections.
- * @throws StoreUnavailableError when the connection is in a transaction of the program: what we write
- *   there may be rolled back, and what we read there nobody else sees
+ * Runs one statement on a client of `pg`. Nothing is prepared by name, because
+ * poolers share connections.
+ * @throws StoreUnavailableError when the connection is in a transaction of the program. Our writes
+ * there may be rolled back, and no other connection sees our reads
  */
 export async function ask(
   client: PgClient,
@@ -26,10 +27,10 @@ export async function ask(
   return rows as readonly Row[];
 }
 
-/** As the server calls a connection outside of transactions. */
+/** The server's name for a connection outside of transactions. */
 const idle = 'I';
 
-/** Whatever parsers the program has set, and whatever `binary` says: all columns are texts. */
+/** All columns are texts, whatever parsers the program has set, and whatever `binary` says. */
 const asText: PgQuery['types'] = { getTypeParser: () => (value) => String(value) };
 
 /** The connection was given up before the statement's turn: nothing was sent. */
@@ -37,7 +38,7 @@ export class NotSentError extends Error {
   override readonly name: string = 'NotSentError';
 }
 
-/** A connection of `pg` that is used by one after the other. */
+/** A connection of `pg` that is used by one call after the other. */
 export class PgConnection {
   readonly #client: PgClient & { readonly processID?: unknown };
   readonly #onEnd: (error?: Error) => void;
@@ -46,11 +47,11 @@ export class PgConnection {
   #isGivenUp = false;
   #isStuck = false;
 
-  /** @param onEnd the connection is gone; may be called more than once */
+  /** @param onEnd the connection is gone. May be called more than once */
   constructor(client: PgClient, onEnd: (error?: Error) => void) {
     this.#client = client;
     this.#onEnd = onEnd;
-    // Twice, when a connection is ended by the server. Without a listener the process would end.
+    // Called twice when the server ends a connection. Without a listener the process would end.
     client.on('error', (error) => this.#onEnd(error));
     client.on('end', () => this.#onEnd());
   }
@@ -59,12 +60,12 @@ export class PgConnection {
     return this.#waiting === 0;
   }
 
-  /** A statement was not answered in time, and still is not. */
+  /** True: a statement was not answered in time, and still is not. */
   get isStuck(): boolean {
     return this.#isStuck;
   }
 
-  /** Nothing more is sent. Resolves when what was sent is answered. */
+  /** Sends nothing more. Resolves when all that was sent is answered. */
   async giveUp(): Promise<void> {
     this.#isGivenUp = true;
     await this.#lastTurn;
@@ -98,7 +99,7 @@ export class PgConnection {
     values: readonly (string | null)[],
     signal: AbortSignal | undefined,
   ): Promise<readonly Row[]> {
-    // Nobody waits for it any more: then it is not sent either.
+    // The caller does not wait for it any more, so it is not sent.
     signal?.throwIfAborted();
     if (this.#isGivenUp) throw new NotSentError('the connection was given up');
     const unwatch = onAbort(signal, () => {

@@ -5,15 +5,15 @@ import type { Driver, Listener, Row } from './driver.ts';
 import { ClientEndedError, PoolExhaustedError } from './driver.ts';
 import { ask, NotSentError, PgConnection } from './pg-connection.ts';
 
-/** What is read of a Pool besides its declared face; absent where a pool is somebody else's. */
+/** Fields of a Pool that are read besides its declared ones. Absent in a pool of another make. */
 interface PoolDetails {
   readonly ending?: boolean;
   readonly options?: { readonly max?: number };
 }
 
 /**
- * Elections on a Pool of `pg`. The connection that listens also carries statements while nothing else
- * is on it: so idle elections neither open connections nor starve with the pool.
+ * Elections on a Pool of `pg`. The connection that listens also carries statements while nothing
+ * else is on it. So idle elections open no connections, and do not starve with the pool.
  */
 export class PgPoolDriver implements Driver {
   readonly name = 'the Pool of pg';
@@ -27,7 +27,7 @@ export class PgPoolDriver implements Driver {
       this.#max === 1
         ? 'the Pool has only one connection (max: 1), which LISTEN would occupy: give it two or more'
         : undefined;
-    // A server that restarts ends idle connections; without a listener that would end the process.
+    // A server that restarts ends idle connections. Without a listener that would end the process.
     pool.on('error', () => {});
   }
 
@@ -48,7 +48,7 @@ export class PgPoolDriver implements Driver {
     const wasStuck = listening?.connection.isStuck;
     const client = await this.#checkOut(signal);
     const rows = await use(client, signal, () => ask(client, text, values));
-    // The server answers others meanwhile: so it is not the server that is slow.
+    // The server answers other connections meanwhile, so it is not the server that is slow.
     if (wasStuck && listening?.connection.isStuck) {
       listening.lose(new Error('the connection that listens does not answer'));
     }
@@ -85,7 +85,10 @@ export class PgPoolDriver implements Driver {
     return { pid: listening.connection.pid, close: () => listening.close() };
   }
 
-  /** @throws ClientEndedError; the pool's own `end` waits for every connection that is checked out */
+  /**
+   * The pool's own `end` waits for every connection that is checked out.
+   * @throws ClientEndedError
+   */
   #requireOpen(): void {
     if (this.#pool.ending !== true) return;
     this.#listening?.lose();
@@ -100,7 +103,7 @@ export class PgPoolDriver implements Driver {
     return this.#pool.idleCount === 0 && this.#pool.totalCount >= (this.#max ?? Infinity);
   }
 
-  /** Whoever does not wait any more leaves no statement behind that is sent late. */
+  /** A caller that does not wait any more leaves no statement behind that is sent late. */
   #checkOut(signal: AbortSignal | undefined): Promise<PgPoolClient> {
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -116,7 +119,8 @@ export class PgPoolDriver implements Driver {
         } else if (isOver) {
           client.release();
         } else {
-          // At once: what the server has sent with its greeting is next, and it may be its end.
+          // At once: the next event is what the server has sent with its greeting, which may
+          // be its end.
           hear(client);
           resolve(client);
         }
@@ -145,11 +149,11 @@ class ListeningConnection {
     this.#onLost = onLost;
     this.#onClose = onClose;
     this.connection = new PgConnection(client, (error) => this.lose(error));
-    // Who only listens does not keep the process alive.
+    // Listening alone does not keep the process alive.
     this.#client.unref?.();
   }
 
-  /** It is of no use any more. */
+  /** The connection is of no use any more. */
   lose(error?: unknown): void {
     if (this.#isReleased) return;
     this.#release();
@@ -177,8 +181,9 @@ class ListeningConnection {
 }
 
 /**
- * Runs a job on a client and gives it back: closed, if it may not be usable any more, for example
- * because it does not answer. A connection to a host that is gone would else stay for many minutes.
+ * Runs a job on a client and gives it back. The client is closed if it may not be usable any more,
+ * for example because it does not answer. Otherwise a connection to a host that is gone would stay
+ * for many minutes.
  */
 async function use<T>(
   client: PgPoolClient,

@@ -12,10 +12,13 @@ export class PostgresJsDriver implements Driver {
   readonly #sql: PostgresSql;
   /**
    * This driver takes two round trips for a statement that is not prepared by name. With
-   * `prepare: false` in its own options it prepares nothing, whatever is asked here.
+   * `prepare: false` in its own options it prepares nothing, whatever this says.
    */
   #prepares = true;
-  /** It tries on after a failure, with what it was given: another listener would be one more. */
+  /**
+   * After a failure the driver tries on with the listener that it was given. Another one would
+   * be one more.
+   */
   #isListeningAgain = false;
 
   constructor(sql: PostgresSql) {
@@ -37,7 +40,7 @@ export class PostgresJsDriver implements Driver {
       if (code === 'CONNECTION_ENDED') {
         throw new ClientEndedError('the sql of postgres was ended', { cause: error });
       }
-      // Refused before it was run. Whoever asked tries again, then without a name.
+      // Refused before it was run. The caller tries again, and then without a name.
       if (pooledStatements.some((state) => state === code)) this.#prepares = false;
       throw error;
     }
@@ -60,7 +63,8 @@ export class PostgresJsDriver implements Driver {
       const { state, unlisten } = await this.#sql.listen(channel, onNotify, () => {
         times += 1;
         if (hasFailed) this.#isListeningAgain = false;
-        // It has listened again by itself, on another connection, and tells nobody what it missed.
+        // The driver has listened again by itself, on another connection, and does not report
+        // what it missed.
         else if (times > 1) onLost(new Error('the connection that listens was lost'));
       });
       return {

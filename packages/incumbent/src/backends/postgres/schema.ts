@@ -1,7 +1,7 @@
 import type { PostgresOptions, Table } from './options.ts';
 import { checkOptions } from './options.ts';
 
-/** What the table must have, and of which type. */
+/** The columns that the table must have, with their types. */
 export const columns: Readonly<Record<string, string>> = {
   name: 'text',
   token: 'numeric',
@@ -15,8 +15,9 @@ export const columns: Readonly<Record<string, string>> = {
 };
 
 /**
- * The SQL that makes the table, for a migration: what `election.init()` runs, and
- * `incumbent schema postgres` prints. May be run again.
+ * The SQL that makes the table, for a migration. `election.init()` runs the same, and
+ * `incumbent schema postgres` prints it. It may run again.
+ * @throws InvalidOptionError for a table name that is not plain
  */
 export function schema(options: Pick<PostgresOptions, 'table'> = {}): string {
   return schemaOf(checkOptions(options).table);

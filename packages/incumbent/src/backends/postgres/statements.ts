@@ -1,7 +1,7 @@
 import type { Table } from './options.ts';
 import { quoteText } from './options.ts';
 
-/** All elections of a database share it; the payload says which one it is. */
+/** All elections of a database share this channel. The payload says which one it is. */
 export const channel = 'incumbent';
 
 /** The payload for an election. */
@@ -9,28 +9,30 @@ export function topicOf(table: Table, election: string): string {
   return `${table.name}/${election}`;
 }
 
-/** As all clients spell it: some name the schema, others have it in their search path. */
+/** As all clients spell it. Some name the schema, others have it in their search path. */
 export function withoutSchema(topic: string): string {
   return topic.replace(/^[^/.]*\./, '');
 }
 
 export interface Statements {
   /**
-   * `$1` name → record, version, age in ms, whether the server is in recovery, life, age of that life
-   * in ms (null: nobody has begun it), token floor. Always a row.
+   * `$1` name → record, version, age in ms, whether the server is in recovery, life, age of that
+   * life in ms, token floor. The age of the life is null when it was not written down yet.
+   * Always a row.
    */
   readonly read: string;
   /**
-   * Writes down since when the present life is known. Does nothing when that is written already, unless
-   * it lies in the future: the clock has been set back since, and would make all who try wait for it.
+   * Writes down since when the present life is known. Does nothing when that is written already,
+   * unless it lies in the future. The clock has then been set back since, and all candidates would
+   * wait for it.
    */
   readonly beginLife: string;
   /**
-   * `$1` name, `$2` record, `$3` version, `$4` token, `$5` lock timeout, `$6` topic or null, `$7` life,
-   * `$8` held, `$9` version expected → a row if it was replaced
+   * `$1` name, `$2` record, `$3` version, `$4` token, `$5` lock timeout, `$6` topic or null, `$7`
+   * life, `$8` held. `$9` version expected → a row if it was replaced.
    */
   readonly replace: string;
-  /** The first one, whether a candidate has made the row before or not: without `$9`. */
+  /** Writes the first record, whether a candidate has made the row before or not. Without `$9`. */
   readonly insert: string;
   /** `$1` name, `$2` incarnation, `$3` candidate, `$4` pid, `$5` version of a row that this makes */
   readonly enlist: string;
@@ -40,18 +42,19 @@ export interface Statements {
   readonly list: string;
 }
 
-/** More than can have begun in what a server had not told its follower yet. */
+/** More terms than can have begun in the writes that a server had not sent to its follower yet. */
 const lostTerms = 1_000;
 
 /**
- * Lives that start from one row differ by up to so much, whatever their clocks say. A mask of bits. More
- * would bring tokens ahead of the clock for longer than two of the shortest leases.
+ * Lives that start from one row differ by up to so much, whatever their clocks say. A mask of bits.
+ * A larger one would bring tokens ahead of the clock for longer than two of the shortest leases.
  */
 const spread = 1_023;
 
 /**
- * One run of the server on one file of the table. A server that was started again, a standby that was
- * promoted, and a table that was made anew or restored may all have forgotten what was confirmed.
+ * One run of the server on one file of the table. Another run or file may lack confirmed
+ * writes. Either the server was started again, or a standby was promoted, or the table was made
+ * anew or restored.
  */
 const lifeOf = ({ sql }: Table) => `(
     (extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint::text || '.' ||
@@ -60,9 +63,9 @@ const lifeOf = ({ sql }: Table) => `(
 const age = (since: string) => `(extract(epoch from clock_timestamp() - ${since}) * 1000)::text`;
 
 /**
- * Evaluated before a row is locked or written. A lock is waited for no longer than an answer is: or
- * every attempt would leave a process of the server waiting behind it. And a win that a crash of the
- * server may undo is no win, whatever the session thinks of its other writes.
+ * Evaluated before a row is locked or written. A lock is not waited for longer than an answer.
+ * Otherwise every attempt would leave a process of the server waiting behind it. And a win that a
+ * crash of the server may undo is no win, whatever the session's setting for its other writes.
  */
 const settings = `settings as (
   select
@@ -75,16 +78,18 @@ const settings = `settings as (
 const unixMs = (time: string) => `(extract(epoch from ${time}) * 1000)::bigint`;
 
 /**
- * The token before the first one of a row. A row that was lost, with its table or alone, is made anew
- * later, and nobody leads once a millisecond all the time: so none of its tokens comes again.
+ * The token before the first one of a row. A row that was lost, alone or with its table, is made
+ * anew later. Terms are never as frequent as one in a millisecond all the time, so none of its
+ * tokens comes again.
  */
 const firstFloor = unixMs('clock_timestamp()');
 
 /**
- * What another life of the server may have known besides is skipped. Several lives may start from one
- * row: a standby is promoted, lost, and the old primary is put back. Each of them must give other tokens.
- * So the floor rises with the clock, to the ms in which the life was known first: the same for as long
- * as it lasts. Should the clock have been set back below the tokens, the names of the lives still differ.
+ * Skips the tokens that another life of the server may have given besides. Several lives may start
+ * from one row: a standby is promoted and lost, and the old primary is put back. Each of them must
+ * give other tokens. So the floor rises with the clock, to the ms in which the life was known
+ * first. It stays the same for as long as the life lasts. Even if the clock was set back below the
+ * tokens, the names of the lives differ.
  */
 function floorOf(row: string, life: string, bornAt: string): string {
   const skipped = `${lostTerms} + (hashtext(${life}) & ${spread})`;
@@ -97,12 +102,14 @@ function floorOf(row: string, life: string, bornAt: string): string {
 /** Both must hold, the first for its effect. */
 const condition = (life: string) => `exists (select from settings) and ${life} = $7::text`;
 
-/** Of a mere renewal nobody is told: its topic is null. A notification takes a lock that all share. */
+/**
+ * A mere renewal is not announced: its topic is null. A notification takes a lock that all share.
+ */
 const announce = `select '' from written
 where case when $6::text is null then true else pg_notify('${channel}', $6::text) is not null end`;
 
 /**
- * Whether the process of an entry of \`waiting\` still serves its connection. Another user's start
+ * True when the process of an entry of `waiting` still serves its connection. Another user's start
  * cannot be seen without the role pg_read_all_stats.
  */
 const isAlive = `exists (
@@ -112,7 +119,7 @@ const isAlive = `exists (
         = entry.value ->> 'start'
   )`;
 
-/** Long, since it is a list: one SQL statement after the other. */
+/** Long, because it is a list of SQL statements. */
 export function statementsFor(table: Table): Statements {
   const { sql } = table;
   const life = lifeOf(table);

@@ -25,7 +25,10 @@ import type { CheckedOptions, Table } from './options.ts';
 import type { Statements } from './statements.ts';
 import { statementsFor, topicOf } from './statements.ts';
 
-/** Between the life in which a version was read, and that of the record; of no record nothing. */
+/**
+ * Stands between the life in which a version was read, and the version of the record. Without a
+ * record nothing follows it.
+ */
 const separator = '/';
 
 /** The record of an election in a row of its own. */
@@ -39,12 +42,12 @@ export class PostgresStore implements LeaseStore {
   protected readonly scope: Scope;
   protected readonly topic: string;
   readonly #table: Table;
-  /** What this handle has done with the table. */
+  /** The steps that this handle has already taken with the table. */
   #hasRead = false;
   #hasWritten = false;
-  /** This user may not write down since when a life is known. */
+  /** True: this user may not write down since when a life is known. */
   #onlyReads = false;
-  /** Decoded once: nearly every read finds what the last one found. */
+  /** Decoded once: nearly every read finds the same record as the last one. */
   #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
 
   constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
@@ -70,7 +73,8 @@ export class PostgresStore implements LeaseStore {
     if (this.forgets && Number(lifeAge ?? -1) < 0) await this.#beginLife(signal);
     const version = `${life ?? ''}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
-    // In an earlier life there may have been terms that are lost, and whose tokens are somewhere.
+    // In an earlier life there may have been terms that are lost, but whose tokens
+    // resources have seen.
     this.tokenFloor = BigInt(floor ?? 0);
     return {
       record: found,
@@ -87,11 +91,12 @@ export class PostgresStore implements LeaseStore {
     const values = [
       scope.election,
       encodeLeaseRecord(next),
-      // Not a number that is counted up: after a fail-over that has forgotten writes two of them
-      // could be the same one.
+      // Not a number that is counted up: after a fail-over that has forgotten writes, two of them
+      // could be equal.
       own,
       next.token.toString(),
-      // So that the server says what it waited for, before its answer is given up.
+      // Shorter than the timeout: the server then reports the lock that it waited for before
+      // we give up.
       `${Math.ceil(0.75 * scope.timing.operationTimeoutMs)}`,
       this.#isRenewal(expected, next) ? null : this.topic,
       life,
@@ -142,8 +147,9 @@ export class PostgresStore implements LeaseStore {
   }
 
   /**
-   * What `init: 'auto'` makes is made here, for every use begins with a read. Not again when a table goes
-   * away later: it may be on its way to a server that has become the primary.
+   * Makes here what `init: 'auto'` asks for, because every use begins with a read. A table
+   * that goes away later is not made again. It may be on its way to a server that has
+   * become the primary.
    */
   async #rows(signal: AbortSignal): Promise<readonly Row[]> {
     const read = () => this.ask(this.statements.read, [this.scope.election], signal);
@@ -178,7 +184,7 @@ export class PostgresStore implements LeaseStore {
     } catch (error) {
       const shown = asStoreError(error, this.#table, this.connection.hasWorked, wasAllowed);
       if (error instanceof PoolExhaustedError && signal?.aborted === true) {
-        // Whoever waited is told only that there was no answer.
+        // The caller is told only that there was no answer.
         this.scope.onTrouble('waiting for a connection', shown);
       }
       throw shown;
@@ -186,8 +192,8 @@ export class PostgresStore implements LeaseStore {
   }
 
   /**
-   * Nobody has seen this life before: those who come later count from now. Who may only read, or is
-   * not answered, counts for itself.
+   * This life is new to all candidates. Those that come later count from now. A candidate that may
+   * only read, or is not answered, counts for itself.
    */
   async #beginLife(signal: AbortSignal): Promise<void> {
     if (this.#onlyReads) return;
@@ -213,7 +219,7 @@ export class PostgresStore implements LeaseStore {
     return record;
   }
 
-  /** Nobody waits for it: of all that others see only the nonce is another one. */
+  /** No candidate waits for a renewal: of all that others can see, only the nonce is new. */
   #isRenewal(expected: Version, next: LeaseRecord): boolean {
     const known = this.#known;
     return (

@@ -4,7 +4,10 @@ import { HintHub } from '../hint-hub.ts';
 import type { Driver } from './driver.ts';
 import { channel, withoutSchema } from './statements.ts';
 
-/** How often in a row a connection that listens is unknown to the server, until it is given up. */
+/**
+ * How often in a row the server may not know a connection that listens, until listening
+ * is given up.
+ */
 const surelyPooled = 3;
 
 type OnTrouble = (what: string, error: unknown) => void;
@@ -14,7 +17,9 @@ export class WakeUps {
   readonly #driver: Driver;
   readonly #hub: HintHub;
   readonly #tellers = new Set<{ readonly onTrouble: OnTrouble }>();
-  /** Resolved once the client has reached a primary: others cannot listen, or are soon gone. */
+  /**
+   * Resolved once the client has reached a primary. Other servers cannot listen, or are soon gone.
+   */
   readonly #proved = new Deferred<undefined>();
   #refusal: Error | undefined;
   #timesUnknown = 0;
@@ -32,7 +37,7 @@ export class WakeUps {
     });
   }
 
-  /** True while every change is told. */
+  /** True while every change is reported. */
   get work(): boolean {
     return this.#hub.isOpen;
   }
@@ -42,7 +47,10 @@ export class WakeUps {
     return this.#pid;
   }
 
-  /** Who is told when hints stop working. @returns a function that ends it */
+  /**
+   * Calls `onTrouble` when hints stop working.
+   * @returns a function that ends it
+   */
   tell(onTrouble: OnTrouble): () => void {
     const teller = { onTrouble };
     this.#tellers.add(teller);
@@ -54,7 +62,10 @@ export class WakeUps {
     return this.#hub.add(withoutSchema(topic), onHint);
   }
 
-  /** After a primary has answered: listens, if anybody wants to hear and it does not yet. */
+  /**
+   * Called after a primary has answered. Listens, if there is a listener and it does
+   * not listen yet.
+   */
   ensure(): void {
     this.#proved.resolve(undefined);
     if (this.#refusal === undefined) this.#hub.ensure();
@@ -96,7 +107,7 @@ export class WakeUps {
       this.#timesUnknown = 0;
       return;
     }
-    // Or it has ended meanwhile. That does not happen again and again.
+    // Or the connection has ended meanwhile. That does not happen again and again.
     this.#timesUnknown += 1;
     const error = refusal(
       'a pooler stands between: say `listen: false`, or connect to PostgreSQL itself',
@@ -107,8 +118,8 @@ export class WakeUps {
 }
 
 /**
- * A pooler answers a LISTEN and then tells nothing, for it gives the connection to others. It also
- * makes up the number of the process that serves a client.
+ * A pooler answers a LISTEN and then reports nothing, because it gives the connection to others. It
+ * also makes up the number of the process that serves a client.
  */
 export async function isDirect(driver: Driver, pid: number | undefined): Promise<boolean> {
   const found = await driver.query(

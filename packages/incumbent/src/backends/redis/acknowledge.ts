@@ -6,9 +6,9 @@ import { touchScript } from './scripts.ts';
 /**
  * Resolves once so many replicas have a version that was written.
  *
- * WAIT counts for the writes of its own connection only, and on a connection that was opened anew it
- * counts all replicas as up to date. So a write of no meaning goes before it, and the connection must
- * be the same before and after, on a server that still has the version.
+ * WAIT counts for the writes of its own connection only. On a connection that was opened anew it
+ * counts all replicas as up to date. So a write of no meaning goes before it. The connection must
+ * be the same before and after, and the server must still have the version.
  *
  * @throws StoreUnavailableError when that cannot be said
  */
@@ -32,10 +32,10 @@ export async function acknowledge(
   if (!(await stands())) throw unacknowledged('it was overtaken or lost');
 }
 
-/** Far more than can be on their way: each is conditional on a version that was read. */
+/** Far more than can be on their way: each write is conditional on a version that was read. */
 const mostUnacknowledged = 1_000;
 
-/** Versions of ours that may be there without enough replicas having them. */
+/** Versions of ours that the server may have, while too few replicas have them. */
 export class UnacknowledgedWrites {
   readonly #versions = new Set<string>();
 

@@ -1,4 +1,4 @@
-/** What we need of the clients that people have. We import neither of them, not even their types. */
+/** The parts that we need of users' clients. We import neither library, not even its types. */
 
 interface Emitter {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
@@ -46,11 +46,12 @@ export interface NodeRedisSentinel extends Emitter {
   duplicate(): NodeRedisSubscriber;
 }
 
+/** The options of `sendCommand` of the package `redis`. */
 export interface CommandOptions {
   readonly abortSignal?: AbortSignal;
 }
 
-/** What is common to all that `duplicate` of the package `redis` makes. */
+/** Common to all copies that `duplicate` of the package `redis` makes. */
 export interface NodeRedisSubscriber extends Emitter {
   connect(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<void>;
@@ -75,13 +76,14 @@ export interface IoRedisCluster extends Emitter {
   duplicate(nodes?: never[], override?: object): IoRedisSubscriber;
 }
 
+/** A copy of a client of `ioredis`, for listening. */
 export interface IoRedisSubscriber extends Emitter {
   connect(): Promise<unknown>;
   subscribe(...channels: string[]): Promise<unknown>;
   disconnect(): void;
 }
 
-/** Any client that `redis()` takes. Who connects and closes it is its owner. */
+/** Any client that `redis()` takes. Its owner connects and closes it. */
 export type RedisClient =
   | NodeRedisClient
   | NodeRedisPool

@@ -13,7 +13,7 @@ import type { RedisDriver } from './driver.ts';
 import { ioRedisDriver } from './ioredis.ts';
 import { nodeRedisDriver } from './node-redis.ts';
 
-/** @throws InvalidOptionError for what is no client */
+/** @throws InvalidOptionError for a value that is no client */
 export function driverOf(client: RedisClient): RedisDriver {
   const shape = (typeof client === 'object' || typeof client === 'function') && client;
   if (!shape) throw notAClient(`not ${describeClient(client)}`);

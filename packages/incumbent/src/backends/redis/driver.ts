@@ -3,18 +3,23 @@ import type { HintConnection } from '../hint-hub.ts';
 /** Sends one command, the first word of `args`. */
 export type Send = (args: readonly string[]) => Promise<unknown>;
 
-/** The two client libraries, seen alike. */
+/** The common face of the two client libraries. */
 export interface RedisDriver {
-  /** Where it leads, for people, without secrets. */
+  /** The server that it leads to, for people, without secrets. */
   readonly description: string;
-  /** What the client's owner wants before every key, and has not: we write it ourselves. */
+  /**
+   * The prefix that the client's owner wants, but that the client does not write. We
+   * write it ourselves.
+   */
   readonly ownPrefix: string;
-  /** What the client writes before every key by itself. */
+  /** The prefix that the client writes before every key by itself. */
   readonly clientPrefix: string;
-  /** @param key decides which node of a cluster it is sent to; one of the command's keys */
+  /**
+   * @param key one of the command's keys. It decides which node of a cluster the command is sent to
+   */
   send(key: string, args: readonly string[], signal?: AbortSignal): Promise<unknown>;
   /**
-   * All that `job` sends goes to one server, and over one connection unless the client reconnects
+   * Sends all commands of `job` to one server, and over one connection unless the client reconnects
    * meanwhile. Undefined for a cluster, where a command without a key goes to any node.
    */
   readonly together: (<T>(job: (send: Send) => Promise<T>) => Promise<T>) | undefined;

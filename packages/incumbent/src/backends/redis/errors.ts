@@ -5,12 +5,12 @@ import {
   StoreUnsuitableError,
 } from '../../base/errors.ts';
 
-/** What a user needs of Redis: to look, and to stand as a candidate. */
+/** The rights that a user needs in Redis: to look, and to stand as a candidate. */
 export type Right = 'read' | 'write';
 
 /**
- * What the server says by the first word of an error, and what it means for an election. `refuse`:
- * waiting is hopeless, unless it has worked before.
+ * The server's errors by their first word, and their meaning for an election. `refuse`: waiting is
+ * hopeless, unless it has worked before.
  */
 const sayings: readonly (readonly [RegExp, 'wait' | 'refuse', string])[] = [
   [
@@ -43,10 +43,10 @@ const sayings: readonly (readonly [RegExp, 'wait' | 'refuse', string])[] = [
 ];
 
 /**
- * What a client library rejects with, as an error that says what to do.
- * @param key where the record is, for the error
- * @param hasWorked the client was allowed this before. Users and rights are not replicated: after a
- * fail-over they may be missing for a moment, and an operator may put right what was taken away
+ * A client library's error as an error that says what to do.
+ * @param key the key of the record, for the error
+ * @param hasWorked true: the client was allowed this before. Users and rights are not replicated,
+ * so after a fail-over they may be missing for a moment. An operator may also restore a right
  */
 export function asStoreError(
   error: unknown,

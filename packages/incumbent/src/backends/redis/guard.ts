@@ -9,30 +9,31 @@ import type { Script } from './scripts.ts';
 import { fencedScript, fencedSetScript } from './scripts.ts';
 
 /**
- * What resources in Redis check. Beside each of them is a key, named like it with `:fence` at its
- * end, that keeps the highest token that has written: a write by a lower one is refused there, in the
- * same script, however late it arrives.
+ * Checks for resources in Redis. Beside each resource is a key, named like it with `:fence` at its
+ * end. It keeps the highest token that has written. A write by a lower token is refused there, in
+ * the same script, however late it arrives.
  */
 export interface RedisGuard {
+  /** The token of the term. */
   readonly token: bigint;
-  /** The key of the election's record, a hash; its field `token` is the newest term's. */
+  /** The key of the election's record, a hash. Its field `token` is that of the newest term. */
   readonly key: string;
   /**
-   * Asks Redis: true once a newer term has been elected. What happens between this answer and the
-   * effect is not covered; `set` and `run` cover it.
+   * Asks Redis: true once a newer term has been elected. A term that begins between this answer and
+   * the effect is not noticed. `set` and `run` are safe from that.
    * @throws StoreUnavailableError, StoreUnsuitableError
    */
   superseded(): Promise<boolean>;
   /**
    * SET, unless a newer term has written to `key` before.
-   * @throws NotLeadingError when one has; else what the client rejects with
+   * @throws NotLeadingError when a newer term has written, otherwise the client's error
    */
   set(key: string, value: string): Promise<void>;
   /**
-   * A script of one's own, unless a newer term has written to the first of `keys` before. In Lua the
-   * fence is KEYS[1] and the token ARGV[1]: one's own keys and arguments begin with 2.
-   * @returns what the script returns
-   * @throws NotLeadingError when a newer term has written; else what the client rejects with
+   * Runs your own script, unless a newer term has written to the first of `keys` before. In Lua the
+   * fence is KEYS[1] and the token ARGV[1]: your keys and arguments begin with 2.
+   * @returns the script's result
+   * @throws NotLeadingError when a newer term has written, otherwise the client's error
    */
   run(lua: string, keys: readonly string[], args?: readonly string[]): Promise<unknown>;
 }
@@ -58,11 +59,11 @@ export function redisGuard(
 }
 
 /**
- * `term.guard` for a resource in another Redis than the election's, or for an election that is not in
- * Redis at all: any `term` has a token.
+ * `term.guard` for a resource in another Redis than the election's. Also for an election that is
+ * not in Redis at all: any `term` has a token.
  *
- * @param term a term, or what knows its election and token
- * @throws InvalidOptionError for what is no client
+ * @param term a term, or an object with its election and token
+ * @throws InvalidOptionError for a value that is no client
  */
 export function fenceIn(
   client: RedisClient,
@@ -110,12 +111,15 @@ async function runFenced(
   }
 }
 
-/** On a cluster it must be on the same node, so it must have the same hash tag. */
+/**
+ * The name of the fence. On a cluster it must be on the same node, so it must have the
+ * same hash tag.
+ */
 function fenceBeside(driver: RedisDriver, resource: string): string {
   const suffix = ':fence';
   const prefix = driver.ownPrefix + driver.clientPrefix;
   const beside = keyBeside(prefix + resource, suffix);
-  // Within the prefix nothing can be tagged.
+  // A name within the prefix cannot be tagged.
   if (beside?.startsWith(prefix + resource)) return resource + suffix;
   if (beside !== undefined && prefix === '') return beside;
   if (driver.together !== undefined) return resource + suffix;

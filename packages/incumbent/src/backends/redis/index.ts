@@ -25,14 +25,16 @@ export type { RedisOptions } from './options.ts';
 export { fenceLua } from './scripts.ts';
 
 /**
- * Elections in Redis. One client serves any number of them; its owner connects and closes it. For
- * being woken, a copy of it is made while somebody waits, and closed with the last who does.
+ * A backend that holds elections in Redis. One client serves any number of them. Its owner connects
+ * and closes it. While candidates or observers wait, a copy of the client listens for wake-ups. It
+ * is closed when the last of them stops.
  *
- * Redis may lose what it has confirmed: when it is started again, and when a replica takes over. What
- * that does to the promises of an election, and what can be done about it, is in docs/stores/redis.md.
+ * Redis may lose writes that it has confirmed: when it is started again, and when a replica takes
+ * over. The page docs/stores/redis.md says how that affects the promises of an election. It also
+ * says what to do about it.
  *
- * @param client of the package `redis` (createClient, createClientPool, createCluster, createSentinel)
- * or `ioredis` (Redis, Cluster)
+ * @param client of the package `redis` (createClient, createClientPool, createCluster,
+ * createSentinel) or `ioredis` (Redis, Cluster)
  * @throws InvalidOptionError
  */
 export function redis(client: RedisClient, options: RedisOptions = {}): Backend<RedisGuard> {

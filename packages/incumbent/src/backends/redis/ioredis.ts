@@ -2,15 +2,18 @@ import type { HintConnection } from '../hint-hub.ts';
 import type { IoRedisClient, IoRedisCluster, IoRedisSubscriber } from './client.ts';
 import type { RedisDriver } from './driver.ts';
 
-/** That of version 6, and below what is usual for forgetting idle connections. */
+/**
+ * The value of version 6. It is below the usual time after which idle connections are forgotten.
+ */
 const keepAliveMs = 30_000;
 
-/** The package `ioredis`, and what is made after it (iovalkey). */
+/** The package `ioredis`, and those made after it (iovalkey). */
 export function ioRedisDriver(client: IoRedisClient | IoRedisCluster): RedisDriver {
   const options = (client as { options?: Record<string, unknown> }).options ?? {};
   const send = (args: readonly string[]) => {
     const [command = '', ...rest] = args;
-    // It finds a command's keys, to route it and to write its prefix before them, by a lower name.
+    // By a lower-case name the client finds a command's keys, to route it and to write its
+    // prefix before them.
     return client.call(command.toLowerCase(), ...rest);
   };
   return {
@@ -28,7 +31,7 @@ function isCluster(client: IoRedisClient | IoRedisCluster): client is IoRedisClu
   return client.isCluster;
 }
 
-/** Connects once: whoever still waits opens another one. */
+/** Connects once. A listener that still waits opens another copy. */
 function copyOf(
   client: IoRedisClient | IoRedisCluster,
   options: Record<string, unknown>,
@@ -41,7 +44,7 @@ function copyOf(
     retryStrategy: never,
     sentinelRetryStrategy: never,
     autoResubscribe: false,
-    // Nothing is sent on it for hours, and what stands between forgets such connections. Version 5
+    // Nothing is sent on it for hours, and routers in between forget such connections. Version 5
     // sends no such probes unless told to.
     keepAlive: Number(options['keepAlive']) || keepAliveMs,
   });

@@ -1,11 +1,11 @@
-/** The names of what one election has in Redis. */
+/** The names of the keys of one election in Redis. */
 export interface ElectionKeys {
   readonly record: string;
   readonly candidates: string;
 }
 
 /**
- * All keys of an election have its name as their hash tag: on a cluster they are on one node, so a
+ * All keys of an election have its name as their hash tag. On a cluster they are on one node, so a
  * script may use them together.
  */
 export function keysOf(prefix: string, election: string): ElectionKeys {
@@ -15,14 +15,14 @@ export function keysOf(prefix: string, election: string): ElectionKeys {
   return { record, candidates: `${record}:candidates` };
 }
 
-/** Where news of all elections with this prefix is told; the message is the election's name. */
+/** The channel for news of all elections with this prefix. The message is the election's name. */
 export function channelOf(prefix: string): string {
   return `${prefix}news`;
 }
 
 /**
  * A key beside `key`, on the same node of a cluster: it has the same hash tag, or all of `key` as
- * its tag. Undefined when there is none: for a brace that closes nothing.
+ * its tag. Undefined when there is none, because of a brace that closes nothing.
  */
 export function keyBeside(key: string, suffix: string): string | undefined {
   const open = key.indexOf('{');

@@ -23,7 +23,7 @@ export function nodeRedisDriver(node: NodeRedis): RedisDriver {
     ownPrefix: keyPrefixOf(node.client),
     clientPrefix: '',
     send(key, args, signal) {
-      // As long as it is not yet sent it can be taken back.
+      // A command that is not sent yet can be taken back.
       const options = signal === undefined ? {} : { abortSignal: signal };
       return sendBy(node, key, args, options);
     },
@@ -80,11 +80,11 @@ async function subscribe(
   onMessage: (message: string) => void,
   onLost: (error?: unknown) => void,
 ): Promise<HintConnection> {
-  // It would try again for ever by itself, and keep the process alive by that. Whoever still waits
-  // opens another one.
+  // Otherwise it would try again for ever, and keep the process alive. A listener that still waits
+  // opens another copy.
   const end = () => {
     try {
-      // That of a Sentinel returns a promise.
+      // The one of a Sentinel returns a promise.
       Promise.resolve(copy.destroy()).catch(() => {});
     } catch {
       // It was not open yet, or not any more.

@@ -12,7 +12,7 @@ import { RedisLeaseStore } from './store.ts';
 
 export interface OpenedRedis {
   readonly driver: RedisDriver;
-  /** What all our names begin with. */
+  /** The prefix of all our names. */
   readonly prefix: string;
   openStore(scope: Scope): RedisLeaseStore;
 }
@@ -41,7 +41,7 @@ export function openRedis(client: RedisClient, options: RedisOptions): OpenedRed
     driver,
     prefix,
     openStore(scope) {
-      // The connection is that of all elections: any of them may tell of its trouble.
+      // All elections share the connection, so any of them may report its trouble.
       tell = (error) =>
         scope.onTrouble(`listening to channel ${channel}: changes are found by polling`, error);
       return new RedisLeaseStore(driver, checked, hub, worked, scope);

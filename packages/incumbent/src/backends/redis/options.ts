@@ -4,15 +4,16 @@ import type { Duration } from '../../base/duration.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
+/** The options of `redis`. */
 export interface RedisOptions {
-  /** What the names of our keys and of our channel begin with. Default `incumbent:`. */
+  /** The prefix of our keys and of our channel. Default `incumbent:`. */
   readonly prefix?: string;
   /**
-   * `on` (default): a record that is old by Redis' own clock is known to be old at the first
-   * look. `off`: every candidate finds out by itself, by waiting one lease.
+   * `on` (default): a record that is old by Redis' own clock is known to be old at the first look.
+   * `off`: every candidate finds out by itself, by waiting one lease.
    */
   readonly age?: 'on' | 'off';
-  /** The most by which Redis' clock may be set forward while somebody leads. Default 2 s. */
+  /** The most by which Redis' clock may be set forward during a lease. Default 2 s. */
   readonly clockStep?: Duration;
   /**
    * No term has this token or a lower one. Raise it after Redis has lost data, to the highest token
@@ -20,19 +21,19 @@ export interface RedisOptions {
    */
   readonly tokenFloor?: bigint;
   /**
-   * A write counts once so many replicas have it, and as unknown when they have it not within
-   * `timeout` (default 1 s). Makes losing a confirmed write by a fail-over rarer, not impossible. The
-   * client's connection waits meanwhile: use one of its own. Not on a cluster.
+   * A write counts only once so many replicas have it. It counts as unknown when they do not have
+   * it within `timeout` (default 1 s). Makes losing a confirmed write by a fail-over rarer, not
+   * impossible. The client's connection waits meanwhile: use one of its own. Not on a cluster.
    */
   readonly wait?: { readonly replicas: number; readonly timeout?: Duration };
   /**
-   * Redis never loses what it has confirmed: `appendfsync always`, and no fail-over to a replica.
-   * Then nobody waits for one lease after it was started again. Default false.
+   * True: Redis never loses a write that it has confirmed. That takes `appendfsync always`, and no
+   * fail-over to a replica. Then no candidate waits for one lease after a restart. Default false.
    */
   readonly durable?: boolean;
   /**
-   * Subscribe, on a copy of the client, to be woken by news. Default true. Without it those who wait
-   * look every `pollEvery`.
+   * True (default): a copy of the client subscribes to news, which wakes waiting candidates. False:
+   * they look every `pollEvery`.
    */
   readonly listen?: boolean;
 }

@@ -12,7 +12,7 @@ export async function runScript(
   try {
     return await send(['EVALSHA', script.sha1, ...rest]);
   } catch (error) {
-    // Certainly not run: to run it now is no repetition.
+    // It was certainly not run, so to run it now is no repetition.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return send(['EVAL', script.text, ...rest]);
   }

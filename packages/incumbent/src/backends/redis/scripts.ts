@@ -1,5 +1,5 @@
 /**
- * What happens inside Redis: one script for each operation, atomic and in one round trip.
+ * The scripts that run inside Redis: one for each operation, atomic and in one round trip.
  *
  * The record of an election is a hash without an expiry:
  *
@@ -11,10 +11,10 @@
  *     life        random, since then
  *     lostToken   the highest token that is known from before that, by the record or by a candidate
  *
- * A server that was started again, a replica that was promoted, or a key that was deleted may lack what
- * had been confirmed before. So who finds another server in the hash than the one that answers, or no
- * hash at all, begins a new *life*: the version changes, so no write that was decided before is
- * applied, and nobody wins before the new life is one lease old.
+ * Some events may lose confirmed writes: a server was started again, a replica was promoted, or a
+ * key was deleted. The script may then find another server in the hash than the one that answers,
+ * or no hash at all. It begins a new *life*. The version changes, so no write that was decided
+ * before is applied. And no candidate wins before the new life is one lease old.
  */
 import { createHash } from 'node:crypto';
 
@@ -27,7 +27,10 @@ function script(text: string): Script {
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }
 
-/** `server`, and `now` in ms. A read-only replica answers like any other: nobody may believe it. */
+/**
+ * `server`, and `now` in ms. A read-only replica answers like any other server, but must
+ * not be believed.
+ */
 const preamble = `
 local replication = redis.call('INFO', 'replication')
 local server = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -53,11 +56,12 @@ end
 `;
 
 /**
- * KEYS record, candidates. ARGV a random life; of a candidate that waits, its incarnation, JSON and how
- * many ms it stays listed, else nothing; the highest token that the reader knows: in a new life all
- * have one lease to tell it before anybody wins.
- * Returns version, life, age of the record and of the life in ms, the record, the highest token known
- * from before this life, and when this life began in ms since 1970, all as texts.
+ * KEYS record, candidates. ARGV a random life. For a waiting candidate also its incarnation, its
+ * JSON, and how many ms it stays listed. Then the highest token that the reader knows: in a new
+ * life all candidates have one lease to tell theirs before one wins.
+ *
+ * Returns, all as texts: version, life, age of the record and of the life in ms, and the record.
+ * Then the highest token known from before this life, and when this life began in ms since 1970.
  */
 export const readScript: Script = script(`${preamble}${enlisting}
 -- Tokens are decimal texts of any length.
@@ -97,9 +101,10 @@ return { version, life, age, text(math.max(0, now - bornAt)), kept[6] or '', los
 `);
 
 /**
- * KEYS record. ARGV the expected version, the next one, record, token, channel (empty: nobody waits
+ * KEYS record. ARGV the expected version, the next one, record, token, channel (empty: no one waits
  * for this), message.
- * Returns "ok" or "conflict", and why nobody could be told.
+ *
+ * Returns "ok" or "conflict", and why no message could be sent.
  */
 export const swapScript: Script = script(`${preamble}
 local kept = redis.call('HMGET', KEYS[1], 'server', 'version')
@@ -111,8 +116,8 @@ return { 'ok', type(told) == 'table' and told.err or '' }
 `);
 
 /**
- * KEYS record. ARGV the version. A write of no meaning, for WAIT to wait for.
- * Returns 1 while that version stands on the server that has kept it.
+ * KEYS record. ARGV the version. A write of no meaning, for WAIT to wait for. Returns 1 while that
+ * version stands on the server that has kept it.
  */
 export const touchScript: Script = script(`${preamble}
 local kept = redis.call('HMGET', KEYS[1], 'server', 'version')
@@ -127,7 +132,7 @@ enlist(ARGV[1], ARGV[2], ARGV[3])
 return 1
 `);
 
-/** KEYS candidates. Returns the JSON of all that are listed; removes those that are overdue. */
+/** KEYS candidates. Returns the JSON of all that are listed. Removes those that are overdue. */
 export const listScript: Script = script(`${preamble}
 local all = redis.call('HGETALL', KEYS[1])
 local listed = {}
@@ -143,9 +148,9 @@ return listed
 `);
 
 /**
- * For writes that only the newest term may make. Before any of your own lines: keeps the highest
- * token seen in KEYS[1], and ends the script with an error for a lower one in ARGV[1]. Tokens are
- * decimal texts of any length: Lua's numbers are exact up to 2^53 only.
+ * For writes that only the newest term may make. Put it before any of your own lines. It keeps the
+ * highest token seen in KEYS[1], and ends the script with an error for a lower one in ARGV[1].
+ * Tokens are decimal texts of any length, because Lua's numbers are exact only up to 2^53.
  */
 export const fenceLua: string = `
 local seen = redis.call('GET', KEYS[1]) or '0'

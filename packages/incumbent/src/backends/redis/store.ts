@@ -20,8 +20,9 @@ import type { Script } from './scripts.ts';
 import { enlistScript, listScript, readScript, swapScript } from './scripts.ts';
 
 /**
- * How many tokens are left out when a server may have lost terms, so that none comes again: those of
- * a second or two of appending to a file, or of a replica's lag.
+ * How many tokens are left out when a server may have lost terms, so that none comes
+ * again. More terms than that do not begin in a second or two of appending to a file, or
+ * within a replica's lag.
  */
 const mostLostTerms = 1_000n;
 
@@ -42,19 +43,19 @@ export class RedisLeaseStore implements LeaseStore {
   readonly #channel: string;
   readonly #wait: CheckedOptions['wait'];
   readonly #hub: HintHub | undefined;
-  /** What the client was allowed before, by whichever election. */
+  /** The rights that the client has used before, in any election. */
   readonly #worked: Set<Right>;
   readonly #endHints = new Set<() => void>();
   #highestToken = 0n;
   /** The highest token that is known from before this life of the store. */
   #lostToken = 0n;
-  /** By the server's clock. */
+  /** When this life began, by the server's clock. */
   #bornAtUnixMs = 0n;
   #spread = 0n;
   #enlisted: CandidateInfo | undefined;
   /** The record as we know it, to tell news from a mere confirmation. */
   #known: { readonly version: Version; readonly news: string } | undefined;
-  /** The last hint there was when the last look began. */
+  /** The last hint that there was when the last look began. */
   #lastHint: number | undefined;
   readonly #unacknowledged = new UnacknowledgedWrites();
   #isTroubled = false;
@@ -79,15 +80,17 @@ export class RedisLeaseStore implements LeaseStore {
     if (hub !== undefined) this.watch = (onHint) => this.#watch(hub, onHint);
   }
 
-  /** Without ages nobody who looks once per lease could tell a dead leader's last renewal from a new one. */
+  /**
+   * Without ages, a look once per lease could not tell a dead leader's last renewal from a new one.
+   */
   get hintsWork(): boolean {
     return this.clockStepMs !== undefined && this.#hub?.isOpen === true;
   }
 
   get tokenFloor(): bigint {
-    // There may have been terms after it of which nobody knows any more, perhaps in a life that began
-    // with the same record as this one. So it also rises with the clock, and should that have been set
-    // back, the names of the lives still differ.
+    // Terms after it may be forgotten, perhaps in a life that began with the same record as this
+    // one. So the floor also rises with the clock. If the clock was set back, the names of the
+    // lives still differ.
     const skipped = mostLostTerms + this.#spread;
     const floor = this.forgets && this.#lostToken > 0n ? this.#lostToken + skipped : 0n;
     return [floor, this.#bornAtUnixMs, this.#tokenFloor].reduce((a, b) => (a > b ? a : b));
@@ -103,7 +106,7 @@ export class RedisLeaseStore implements LeaseStore {
     this.#worked.add('read');
     const [version = '', life = '', age = '', lifeAge = '', text = '', lostToken, bornAt] =
       texts(reply);
-    // What only the primary has is no proof that a write of ours stays.
+    // A write that only the primary has may still be lost.
     if (this.#unacknowledged.has(version)) await this.#acknowledge(version);
     const record = text === '' ? undefined : this.#decode(text);
     this.#hub?.ensure(wasDoubted);
@@ -174,7 +177,7 @@ export class RedisLeaseStore implements LeaseStore {
     );
   }
 
-  /** There is nothing to make; but what is wrong with the server shows. */
+  /** Makes nothing, but shows faults of the server. */
   async init(signal: AbortSignal): Promise<void> {
     await this.read(signal);
   }
@@ -202,7 +205,7 @@ export class RedisLeaseStore implements LeaseStore {
   #ages(age: string, lifeAge: string): Pick<Reading, 'ageMs' | 'lifeAgeMs'> {
     if (this.clockStepMs === undefined) return {};
     const lifeAgeMs = Number(lifeAge);
-    // What was written in an earlier life was written by another clock, and may have come back.
+    // A record from an earlier life was written by another clock, and may have come back.
     return age === '' ? { lifeAgeMs } : { lifeAgeMs, ageMs: Math.min(Number(age), lifeAgeMs) };
   }
 
@@ -222,8 +225,8 @@ export class RedisLeaseStore implements LeaseStore {
   }
 
   /**
-   * A change since the last look, of which no hint has told. A record that has gone back is none:
-   * nobody tells of a loss.
+   * True for a change since the last look that no hint has told. A record that has gone back is no
+   * such change: no hint tells of a loss.
    */
   #isUnannounced({ token }: LeaseRecord, news: string): boolean {
     if (this.#known === undefined || this.#known.news === news || token < this.#highestToken) {
@@ -279,7 +282,7 @@ export class RedisLeaseStore implements LeaseStore {
     }
   }
 
-  /** Once: it will be so every time. */
+  /** Complains once, because the trouble is the same every time. */
   #complain(trouble: string): void {
     if (this.#isTroubled) return;
     this.#isTroubled = true;
@@ -291,14 +294,14 @@ export class RedisLeaseStore implements LeaseStore {
 }
 
 /**
- * Another number for nearly every life. Higher ones would bring tokens ahead of the clock for longer
- * than two of the shortest leases.
+ * Another number for nearly every life. Larger ones would bring tokens ahead of the clock for
+ * longer than two of the shortest leases.
  */
 function spreadOf(life: string): bigint {
   return BigInt(createHash('sha1').update(life).digest().readUInt16BE(0) & 1_023);
 }
 
-/** Whatever somebody may be waiting for: all but that the leader leads on. */
+/** Everything that a candidate may wait for: all but a mere renewal. */
 function newsOf(record: LeaseRecord): string {
   return encodeLeaseRecord({ ...record, nonce: '' });
 }

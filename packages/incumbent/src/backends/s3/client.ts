@@ -1,14 +1,14 @@
 /**
- * What we need of `@aws-sdk/client-s3`, version 3. We do not import it, not even its types: the
- * commands are handed in with the client.
+ * The parts of `@aws-sdk/client-s3`, version 3, that we need. We do not import it, not even its
+ * types: the commands are handed in with the client.
  */
 
-/** `S3Client` or `S3`. Who makes and destroys it is its owner. */
+/** `S3Client` or `S3`. Its owner makes and destroys it. */
 export interface S3ClientLike {
   send(command: never, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
 
-/** The classes of that name. */
+/** The classes of these names. */
 export interface S3Commands {
   readonly GetObjectCommand: new (input: ObjectName) => S3Command;
   readonly PutObjectCommand: new (input: PutInput) => S3Command;
@@ -26,18 +26,18 @@ export interface PutInput extends ObjectName {
   IfNoneMatch?: string;
 }
 
-/** Every command has a stack of its own, on which something may be put without changing the client. */
+/** Every command has a stack of its own. Middleware on it does not change the client. */
 export interface S3Command {
   readonly middlewareStack: { add(middleware: never, options: never): void };
 }
 
-/** As far as it is looked at. */
+/** The part that is looked at. */
 export interface GetOutput {
   readonly Body?: {
     transformToString(encoding?: string): Promise<string>;
-    /** Of a stream of Node. */
+    /** With a stream of Node. */
     destroy?(): unknown;
-    /** Of a stream of the web. */
+    /** With a stream of the web. */
     cancel?(): Promise<unknown>;
   };
   readonly ContentLength?: number;
@@ -49,17 +49,17 @@ export interface PutOutput {
   readonly ETag?: string;
 }
 
-/** What the SDK rejects with: of the endpoint, of the network, or of itself. */
+/** An error of the SDK: from the endpoint, the network, or itself. */
 export interface S3Failure {
   /** The endpoint's `<Code>`, or the kind of error. */
   readonly name?: unknown;
   readonly message?: unknown;
-  /** Of the operating system. */
+  /** The operating system's code. */
   readonly code?: unknown;
   readonly $metadata?: { readonly httpStatusCode?: unknown };
 }
 
-/** Undefined: there was no answer. */
+/** The status of the answer. Undefined: there was none. */
 export function statusOf(error: unknown): number | undefined {
   const status = (error as S3Failure | null | undefined)?.$metadata?.httpStatusCode;
   return typeof status === 'number' ? status : undefined;

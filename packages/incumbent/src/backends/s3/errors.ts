@@ -2,13 +2,13 @@ import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../.
 import type { S3Failure } from './client.ts';
 import { nameOf, statusOf } from './client.ts';
 
-/** What an election does with its object. */
+/** The two things that an election does with its object. */
 export type Right = 'read' | 'write';
 
 /**
- * The condition of a write was not met: somebody else has written, or this very write was done by an
- * earlier attempt of the SDK whose answer was lost.
- * @param isReplacing what is replaced may be gone, and then some endpoints answer 404
+ * True when the condition of a write was not met. Another candidate has written. Or an earlier
+ * attempt of the SDK has done this very write, and its answer was lost.
+ * @param isReplacing true: the object to replace may be gone, and then some endpoints answer 404
  */
 export function isConflict(error: unknown, isReplacing: boolean): boolean {
   const status = statusOf(error);
@@ -16,12 +16,15 @@ export function isConflict(error: unknown, isReplacing: boolean): boolean {
   return status === 404 && isReplacing && nameOf(error) !== 'NoSuchBucket';
 }
 
-/** Only what says so counts: a page of some proxy is no proof that there is no record. */
+/**
+ * Only an answer that names the missing key counts. A proxy's page is no proof that there
+ * is no record.
+ */
 export function isMissing(error: unknown): boolean {
   return statusOf(error) === 404 && nameOf(error) === 'NoSuchKey';
 }
 
-/** Of the endpoint, about who we are: the same for every object. */
+/** Codes of the endpoint about our identity: the same for every object. */
 const identityCodes = new Set([
   'InvalidAccessKeyId',
   'SignatureDoesNotMatch',
@@ -33,15 +36,15 @@ const identityCodes = new Set([
   'AuthorizationHeaderMalformed',
 ]);
 
-/** Of the SDK, before anything was sent. */
+/** Codes of the SDK from before anything was sent. */
 const ownCodes = /^(?:CredentialsProviderError|TokenProviderError)$/;
 
-/** Of Node and OpenSSL: this is not the endpoint that was meant, or not by this protocol. */
+/** Codes of Node and OpenSSL: this is not the intended endpoint, or not by this protocol. */
 const tlsCodes = /^(?:ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HPE_INVALID)/;
 
 /**
- * Makes errors of what the SDK rejects with. What has worked once may work again: credentials are
- * renewed, policies are put right, and an endpoint that has just started does not know its buckets.
+ * Makes errors from those of the SDK. A call that has worked once may work again. Credentials are
+ * renewed, policies are corrected, and an endpoint that has just started does not know its buckets.
  * So waiting is hopeless only where a call never was allowed.
  */
 export class Refusals {
@@ -56,7 +59,7 @@ export class Refusals {
     this.#allowed.add(right);
   }
 
-  /** @param key of the object */
+  /** @param key the name of the object */
   error(right: Right, key: string, error: unknown): unknown {
     if (error instanceof ElectionError) return error;
     const status = statusOf(error);
@@ -65,13 +68,14 @@ export class Refusals {
     const said = describe(error);
     const refuse = (wayOut: string) =>
       this.#unlessAllowed(right, `${what}: ${said}; ${wayOut}`, error);
-    // What broke off in the middle of an answer is not that answer.
+    // A connection that broke off in the middle of an answer gives no status that counts.
     if (status === undefined || brokeOff(error)) return this.#unanswered(right, error, said);
     if (identityCodes.has(name)) {
       return refuse('look at the credentials and the region of the client');
     }
     if (name === 'NoSuchBucket') return refuse('make the bucket, or name another one');
-    // Of the SDK's own accord, and some endpoints refuse what they do not know.
+    // The SDK adds checksums of its own accord, and some endpoints refuse headers that they
+    // do not know.
     if ((status === 400 || status === 501) && /checksum|sha256/i.test(said)) {
       return refuse(fewChecksums);
     }
@@ -98,7 +102,7 @@ export class Refusals {
     return new StoreUnavailableError(`${what}: ${said}`, { cause: error });
   }
 
-  /** The network, or the SDK itself. */
+  /** The network failed, or the SDK itself. */
   #unanswered(right: Right, error: unknown, said: string): ElectionError {
     const what = `S3 cannot be asked to ${right} in the bucket "${this.#bucket}": ${said}`;
     const code = (error as S3Failure | null | undefined)?.code;
@@ -129,7 +133,10 @@ export class Refusals {
   }
 }
 
-/** Of the connection: Node's own codes, where the SDK's errors have names only. */
+/**
+ * True when the connection broke off. These are Node's own codes. Errors of the SDK
+ * have only names.
+ */
 function brokeOff(error: unknown): boolean {
   const code = (error as S3Failure | null | undefined)?.code;
   return typeof code === 'string' && /^(?:ECONN|EPIPE|ETIMEDOUT|ERR_STREAM)/.test(code);

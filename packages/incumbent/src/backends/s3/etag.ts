@@ -1,11 +1,11 @@
-/** ETags as endpoints give and want them. */
+/** ETags as endpoints return and demand them. */
 
-/** How a condition names an ETag: `"abc"` as HTTP has it, or `abc` as Ceph RGW and others want it. */
+/** How a condition names an ETag: `"abc"` as in HTTP, or `abc` as Ceph RGW and others demand. */
 export type TagForm = 'quoted' | 'unquoted';
 
 /**
- * An ETag without quotes and without the mark that a proxy has changed how the object is sent: two
- * endpoints of one bucket may differ in both.
+ * An ETag without quotes, and without the mark of a proxy that has changed how the object is sent.
+ * Two endpoints of one bucket may differ in both.
  */
 export function bareTag(etag: string): string {
   return /^(?:W\/)?"(.*)"$/s.exec(etag)?.[1] ?? etag;

@@ -1,4 +1,4 @@
-/** Elections on objects of S3, and of whatever speaks its protocol and honours conditional writes. */
+/** Elections on objects of S3, and of services with its protocol that honour conditional writes. */
 import type { Backend } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { S3ClientLike } from './client.ts';
@@ -14,8 +14,10 @@ export type { TagForm } from './etag.ts';
 export type { S3Guard, S3Options } from './options.ts';
 
 /**
- * @param client `new S3Client()` of `@aws-sdk/client-s3`, version 3, for AWS or another endpoint. One
- *   client serves many elections; its own retries do no harm
+ * A backend that holds elections on objects of S3. One client serves many elections. Before its
+ * first write it proves that the endpoint honours conditional writes.
+ * @param client `new S3Client()` of `@aws-sdk/client-s3`, version 3, for AWS or another endpoint.
+ * Its own retries do no harm
  * @throws InvalidOptionError
  */
 export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {

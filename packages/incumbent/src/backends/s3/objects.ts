@@ -14,13 +14,13 @@ import { isConflict, isMissing } from './errors.ts';
 import type { TagForm } from './etag.ts';
 import { bareTag, writeTag } from './etag.ts';
 
-/** Far above any record; the object of somebody else may have terabytes. */
+/** Far above any record. A foreign object may have terabytes. */
 const mostBytes = 8 * 1_024 * 1_024;
 
 /** An object as it was read. */
 export interface Found {
   readonly text: string;
-  /** Without quotes. */
+  /** The ETag, without quotes. */
   readonly tag: string;
   /** When it was written, in ms since 1970 by the endpoint's clock, which tells whole seconds. */
   readonly writtenMs: number | undefined;
@@ -28,15 +28,17 @@ export interface Found {
   readonly sentMs: number | undefined;
 }
 
-/** What must be so for a write to be done. */
+/** The condition for a write to be done. */
 export type Condition = 'absent' | { readonly tag: string; readonly form: TagForm };
 
-/** `busy`: refused as well, but for another write that was under way (409). */
+/** `busy`: refused as well, but because another write was under way (409). */
 export type PutResult =
   | { readonly outcome: 'ok'; readonly tag: string }
   | { readonly outcome: 'refused' | 'busy' };
 
-/** The two calls on objects of one bucket, with errors of ours. One attempt each, as far as we know. */
+/**
+ * The two calls on objects of one bucket, with errors of ours. One attempt each, as far as we know.
+ */
 export class Objects {
   readonly #client: S3ClientLike;
   readonly #bucket: string;
@@ -135,7 +137,7 @@ export function locationOf(bucket: string, key: string): string {
 /** @returns undefined when it is too large to be read */
 async function textOf({ Body, ContentLength = 0 }: GetOutput): Promise<string | undefined> {
   if (ContentLength <= mostBytes) return (await Body?.transformToString('utf-8')) ?? '';
-  // Else the connection would wait for it to be read.
+  // Otherwise the connection would wait for it to be read.
   Body?.destroy?.();
   await Body?.cancel?.();
   return undefined;
@@ -148,8 +150,8 @@ interface Answered {
 type Handler = (request: unknown) => Promise<Answered>;
 
 /**
- * Tells the `Date` of every answer to this command: the SDK shows no headers otherwise. Where it
- * tries several times, the last one counts.
+ * Tells the `Date` of every answer to this command, because the SDK shows no headers. When it tries
+ * several times, the last one counts.
  */
 function onDate({ middlewareStack }: S3Command, tell: (date: string | undefined) => void): void {
   const listen = (next: Handler) => async (request: unknown) => {

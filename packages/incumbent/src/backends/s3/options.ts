@@ -6,23 +6,26 @@ import { InvalidOptionError } from '../../base/errors.ts';
 import type { S3ClientLike, S3Commands } from './client.ts';
 import type { TagForm } from './etag.ts';
 
+/** The options of `s3`. */
 export interface S3Options {
+  /** The name of the bucket, or the ARN of an access point. */
   readonly bucket: string;
   /** `{ GetObjectCommand, PutObjectCommand }` of the package that the client is from. */
   readonly commands: S3Commands;
-  /** What the names of our objects begin with, such as `elections/`. Default: nothing. */
+  /** Prefix for the names of our objects, such as `elections/`. Default: none. */
   readonly prefix?: string;
-  /** Which object an election is. Default: `prefix` and its name. */
+  /** The name of the object that holds an election. Default: `prefix` and the election's name. */
   readonly objectName?: (election: string) => string;
   /**
    * Whether ETags in conditions are quoted. Default `auto`: the proof of the endpoint finds out.
-   * Without a proof `auto` is `quoted`.
+   * Without a proof, `auto` is `quoted`.
    */
   readonly etagQuotes?: 'auto' | TagForm;
   /**
-   * Prove once, before the first write, that the endpoint honours conditions, on the object
-   * `<prefix>.incumbent-probe`, which stays there. Default true. An endpoint that ignores conditions
-   * elects two leaders: say false only where that was proved otherwise, as by `incumbent doctor`.
+   * Proves once, before the first write, that the endpoint honours conditions. It uses the object
+   * `<prefix>.incumbent-probe`, which stays there. Default true. An endpoint that ignores
+   * conditions elects two leaders. So say false only where that was proved in another way, as by
+   * `incumbent doctor`.
    */
   readonly probe?: boolean;
   /**
@@ -31,14 +34,15 @@ export interface S3Options {
    */
   readonly age?: 'on' | 'off';
   /**
-   * The most by which the endpoint's clock may be set forward while somebody leads, and by which those
-   * of its machines may differ. Default 2 s.
+   * The most by which the endpoint's clock may be set forward during a lease, and by which the
+   * clocks of its machines may differ. Default 2 s.
    */
   readonly clockStep?: Duration;
 }
 
-/** What a term is known by. S3 checks no tokens: compare `token` where effects arrive. */
+/** Names a term. S3 does not check tokens, so compare `token` where effects arrive. */
 export interface S3Guard {
+  /** The token of the term. */
   readonly token: bigint;
   readonly bucket: string;
   /** The name of the election's object. */
@@ -145,7 +149,7 @@ function checkCommands(commands: S3Commands): void {
   }
 }
 
-/** @param whence for the error: what the key was made of */
+/** @param whence the source of the key, for the error */
 function checkKey(key: unknown, whence: string): string {
   const refuse = (why: string): never => {
     throw new InvalidOptionError(

@@ -3,34 +3,35 @@ import { onAbort } from '../../base/wait.ts';
 import type { TagForm } from './etag.ts';
 import type { Condition, Found, Objects, PutResult } from './objects.ts';
 
-/** In one go; others that prove it at the same time make it some more. */
+/** The most requests in one run. Others that prove it at the same time cost some more. */
 const mostSteps = 60;
 
 /**
- * Proves that an endpoint honours conditions, and in which form it wants ETags: an endpoint that
- * ignores them confirms every write, and so elects everybody. Some do ignore them without a word.
+ * Proves that an endpoint honours conditions, and in which form it wants ETags. An endpoint
+ * that ignores them confirms every write, and so elects every candidate. Some do ignore them
+ * without a word.
  *
- * It needs one object that nobody deletes. Others that prove the same, at the same time, replace it:
- * a refusal shows nothing unless the object is still what it was, and then their write, of which the
- * object says in which form its condition was, shows as much as ours would have. So does one of ours
- * whose answer was lost.
+ * The proof needs one object that is never deleted. Others that prove the same, at the same time,
+ * replace it. So a refusal shows nothing unless the object is still unchanged. If it has changed,
+ * the others' write shows as much as ours would have: the object says in which form its condition
+ * was. The same goes for one of our own writes whose answer was lost.
  *
- * Each step is one request, and what it has shown stays shown when the next one takes too long.
+ * Each step is one request. Its finding stays when the next one takes too long.
  */
 export class ConditionProof {
   readonly #objects: Objects;
   readonly #key: string;
   readonly #forms: readonly TagForm[];
-  /** As it was last seen; undefined: it is to be looked at. */
+  /** As it was last seen. Undefined: look at it first. */
   #tag: string | undefined;
   #isMissing = false;
   #keepsWhatIsThere = false;
   #creations = 0;
   readonly #refusesWrong = new Set<TagForm>();
   readonly #refusesRight = new Set<TagForm>();
-  /** Refused on what was last seen, which may have been another by then. */
+  /** Refused on the tag that was last seen, which may have been another one by then. */
   #doubt: { readonly form: TagForm; readonly isRefused: boolean } | undefined;
-  /** A write of others was taken that had this form. */
+  /** A write of others that had this form was accepted. */
   #shownByOthers: TagForm | undefined;
 
   constructor(objects: Objects, key: string, forms: readonly TagForm[]) {
@@ -40,8 +41,9 @@ export class ConditionProof {
   }
 
   /**
-   * Goes on where it was.
-   * @throws StoreUnsuitableError when it is refuted, StoreUnavailableError when others do not let it end
+   * Goes on where it stopped.
+   * @throws StoreUnsuitableError when it is refuted
+   * @throws StoreUnavailableError when others do not let it end
    */
   async run(uniqueId: () => string, signal: AbortSignal): Promise<TagForm> {
     for (let steps = 0; steps < mostSteps; steps += 1) {
@@ -53,7 +55,10 @@ export class ConditionProof {
     );
   }
 
-  /** One request. @returns the form, once it is proved */
+  /**
+   * Makes one request.
+   * @returns the form, once it is proved
+   */
   async #step(uniqueId: () => string, signal: AbortSignal): Promise<TagForm | undefined> {
     const put = (condition: Condition): Promise<PutResult> => {
       const form = condition === 'absent' ? undefined : condition.form;
@@ -87,7 +92,7 @@ export class ConditionProof {
     );
   }
 
-  /** It was to be made, and must not be where it is already. */
+  /** The object was to be made, and must not be made where it is already. */
   #make(result: PutResult): undefined {
     const wasThere = !this.#isMissing;
     if (result.outcome !== 'ok') {
@@ -98,7 +103,7 @@ export class ConditionProof {
     }
     this.#isMissing = false;
     this.#tag = result.tag;
-    // Once it may have been deleted since it was seen.
+    // It may have been deleted once since it was seen.
     if (wasThere) this.#creations += 1;
     if (this.#creations > 1) throw ignores('If-None-Match: *');
   }
@@ -133,12 +138,12 @@ function refusesAll(forms: readonly TagForm[]): StoreUnsuitableError {
   );
 }
 
-/** As long as an MD5, and none that anybody has. */
+/** As long as an MD5, and different from any real one. */
 function wrongTag(uniqueId: string): string {
   return Buffer.from(uniqueId).toString('hex').padEnd(32, '0').slice(0, 32);
 }
 
-/** Made once for all elections of a backend; who comes meanwhile waits for it. */
+/** Proved once for all elections of a backend. Elections that ask meanwhile wait for it. */
 export class Proof {
   readonly #prove: (uniqueId: () => string, signal: AbortSignal) => Promise<TagForm>;
   #form: TagForm | undefined;
@@ -152,11 +157,14 @@ export class Proof {
     this.#form = form;
   }
 
-  /** @throws what the proof throws; `signal.reason` */
+  /**
+   * @throws the error of the proof
+   * @throws `signal.reason` when aborted
+   */
   async form(uniqueId: () => string, signal: AbortSignal): Promise<TagForm> {
     while (this.#form === undefined) {
       if (this.#running !== undefined) {
-        // Its signal is not ours: whoever runs it may give up, and then it is our turn.
+        // Its signal is not ours. The one that runs it may give up, and then it is our turn.
         await settled(this.#running, signal);
         continue;
       }
@@ -172,7 +180,7 @@ export class Proof {
   }
 }
 
-/** Resolves when it is over, whatever became of it. */
+/** Resolves when it is over, with whatever outcome. */
 function settled(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const unlisten = onAbort(signal, () => reject(signal.reason));

@@ -12,12 +12,12 @@ import type { Proof } from './proof.ts';
 const absent = '';
 
 /**
- * Both times are told in whole seconds, cut off or rounded: the difference of two may be so much more
- * than has passed.
+ * Both times are told in whole seconds, cut off or rounded. So their difference may exceed the time
+ * that has passed by this much.
  */
 const coarseMs = 2_000;
 
-/** What all elections of one backend share. */
+/** Shared by all elections of one backend. */
 export interface Shared {
   readonly objects: Objects;
   readonly proof: Proof;
@@ -25,13 +25,16 @@ export interface Shared {
   readonly clockStepMs: number | undefined;
 }
 
-/** One election is one object, and its version is the ETag: read by GET, swapped by a conditional PUT. */
+/**
+ * One election is one object, and its version is the ETag. It is read by GET, and swapped by a
+ * conditional PUT.
+ */
 export class S3Store implements LeaseStore {
   readonly clockStepMs?: number;
   readonly #shared: Shared;
   readonly #scope: Scope;
   readonly #key: string;
-  /** Decoded once: nearly every read finds what the last one found. */
+  /** Decoded once: nearly every read finds the same record as the last one. */
   #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
 
   constructor(shared: Shared, scope: Scope, key: string) {
@@ -83,14 +86,14 @@ export class S3Store implements LeaseStore {
 }
 
 /**
- * An ETag is a digest of what is stored: two writes of one record would have the same, and a write
- * that was decided on the first would be taken on the second.
+ * An ETag is a digest of the stored bytes. Two writes of one record would have the same ETag. A
+ * write that was decided on the first would then be accepted on the second.
  */
 function stamped(record: string, id: string): string {
   return `{"write":${JSON.stringify(id)},${record.slice(1)}`;
 }
 
-/** How long ago it was written at least, by the endpoint's clock. */
+/** The least time since it was written, in ms, by the endpoint's clock. */
 export function ageOf({
   writtenMs,
   sentMs,

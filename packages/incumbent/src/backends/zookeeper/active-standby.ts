@@ -12,33 +12,39 @@ import type { View } from '../../record/record.ts';
 import type { ZooKeeperGuard } from './options.ts';
 
 /**
- * `INIT`: nothing is known yet. `ACTIVE`: this member leads. `STANDBY`: another one does. `NEUTRAL`: it
- * is not known who does, because the store cannot be reached or the seat was lost just now.
+ * - `INIT`: nothing is known yet.
+ * - `ACTIVE`: this member leads.
+ * - `STANDBY`: another one does.
+ * - `NEUTRAL`: it is not known which one does. The store cannot be reached, or the seat was
+ *   lost just now.
  */
 export type ActiveStandbyState = 'INIT' | 'ACTIVE' | 'STANDBY' | 'NEUTRAL';
 
 /**
  * Told of changes only, one after the other: the next call is made when the one before has settled.
- * What the last two throw goes to the diagnostics channel `incumbent:trouble`.
+ * Errors of the last two go to the diagnostics channel `incumbent:trouble`.
  */
 export interface ActiveStandbyMember {
   /**
-   * This member leads from now on, or again after it was neutral. If it fails the seat is given up,
-   * and this member stays out for a second, so that another one comes first.
+   * This member leads from now on, or again after it was neutral. If the call fails, the seat is
+   * given up. Then this member stays out for a second, so that another one comes first.
    */
   becomeActive(term: Term<ZooKeeperGuard>): Promise<void> | void;
-  /** Another member leads, or nobody after this one has stopped. A seat is given back after it. */
+  /**
+   * Another member leads, or none after this one has stopped. A seat is given back after the call.
+   */
   becomeStandby(leader: CandidateInfo | undefined): Promise<void> | void;
-  /** Do nothing that only the active one may do, until told what to be. */
+  /** Do nothing that only the active member may do, until the next call. */
   enterNeutralMode(): Promise<void> | void;
 }
 
 /**
- * An election as Hadoop's ActiveStandbyElector shows it: four states, and calls when they change. How to
- * fence goes to `onUnclean`, what ZKFC's health monitor looks at to `health`.
+ * An election as Hadoop's ActiveStandbyElector shows it: four states, and calls when they change.
+ * Fencing goes to `onUnclean`, and the checks of ZKFC's health monitor go to `health`.
  * @param options `onState` is told every state, after its call has settled
- * @returns never resolves: rejects with the reason of `options.signal` when the seat was given back,
- *   and with what waiting cannot repair (ElectionEndedError, StoreUnsuitableError …)
+ * @returns a promise that never resolves. It rejects with the reason of `options.signal` when the
+ * seat was given back. It also rejects with errors that waiting cannot cure (ElectionEndedError,
+ * StoreUnsuitableError …)
  */
 export async function activeStandby(
   election: Election<ZooKeeperGuard>,
@@ -57,7 +63,7 @@ export async function activeStandby(
   }
 }
 
-/** Who leads, while this member does not. */
+/** Watches which member leads, while this one does not. */
 async function watchOthers(
   election: Election<ZooKeeperGuard>,
   states: States,
@@ -66,14 +72,17 @@ async function watchOthers(
   try {
     for await (const view of election.observe({ signal })) states.onView(view);
   } catch {
-    // The handle was closed: `lead` says so.
+    // The handle was closed. `lead` reports it.
   }
 }
 
-/** The work of one term. It ends by throwing the term's end, so that the campaign decides what is next. */
+/**
+ * The work of one term. It ends by throwing the term's end, so that the campaign
+ * decides what follows.
+ */
 async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never> {
   const over = new Deferred<void>();
-  // Whose event it is does not matter: what counts is the state of this term.
+  // The event may be another election's. The state of this term alone counts.
   const onState = () => {
     if (term.state === 'uncertain') void states.neutral();
     else if (term.state === 'leading') {
@@ -99,8 +108,8 @@ async function leadAs(states: States, term: Term<ZooKeeperGuard>): Promise<never
     if (!isVoluntary(reason) || reason === 'disconnected') {
       await states.neutral();
     } else if (!(await states.standby(undefined))) {
-      // Whatever it does still, nobody has stopped it: the seat is not given back as clean, and the
-      // next leader waits and fences.
+      // The call may still be running, and nothing has stopped it. So the seat is not given back as
+      // clean, and the next leader waits and fences.
       await over.promise;
     }
   } finally {
@@ -117,7 +126,7 @@ class States {
   readonly #election: string;
   readonly #member: ActiveStandbyMember;
   readonly #onState: (state: ActiveStandbyState) => void;
-  /** The state that the last call was, or will be, about; what became of that call. */
+  /** The state of the last call, made or under way, and the outcome of that call. */
   #state: ActiveStandbyState = 'INIT';
   #called: Promise<boolean> = Promise.resolve(true);
   #term: bigint | undefined;
@@ -135,14 +144,14 @@ class States {
 
   onView({ state, leader, token }: View): void {
     if (this.#term !== undefined) return;
-    // What we were is seen a little later.
+    // A view may still show our own term.
     if (state === 'led' && token !== this.#lastTerm) void this.standby(leader);
     else if (state === 'unknown') void this.neutral();
   }
 
   active(term: Term<ZooKeeperGuard>): Promise<boolean> {
     this.#term = term.token;
-    // Calls wait for slow ones before them, and meanwhile the term may have ended.
+    // A call waits for slow ones before it, and meanwhile the term may have ended.
     const isStill = () => term.isLeading();
     return this.#enter('ACTIVE', () => this.#member.becomeActive(term), isStill);
   }

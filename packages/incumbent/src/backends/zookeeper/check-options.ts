@@ -86,7 +86,10 @@ export function checkOptions(options: ZooKeeperOptions): CheckedOptions {
   };
 }
 
-/** The node of an election. @throws InvalidOptionError for a name that is no path */
+/**
+ * The node of an election.
+ * @throws InvalidOptionError for a name that is no path
+ */
 export function electionPath(root: string, election: string): string {
   return checkPath(`the election "${election}"`, `${root === '/' ? '' : root}/${election}`);
 }

@@ -1,6 +1,6 @@
 /**
- * What this backend needs of a ZooKeeper client, as far as it needs it: `@incumbent/zookeeper` has
- * all of it, and nothing of that package is imported here.
+ * The part of a ZooKeeper client that this backend needs. `@incumbent/zookeeper` has all of it, and
+ * nothing of that package is imported here.
  */
 export interface ZooKeeperClient {
   /** `connecting`, `connected`, `read-only`, `suspended`, `expired`, `auth-failed` or `closed`. */
@@ -8,7 +8,7 @@ export interface ZooKeeperClient {
   readonly session:
     | { readonly id: bigint; readonly timeoutMs: number; readonly readOnly: boolean }
     | undefined;
-  /** @returns stops telling */
+  /** @returns a function that stops telling */
   onState(listener: (change: { readonly state: string }) => void): () => void;
   create(
     path: string,
@@ -27,7 +27,7 @@ export interface ZooKeeperClient {
     path: string,
     options?: CallOptions,
   ): Promise<{ readonly children: readonly string[] }>;
-  /** Reads after it see what was committed before it. */
+  /** Reads after it see all writes that were committed before it. */
   sync(path: string, options?: CallOptions): Promise<unknown>;
   watch(path: string, options?: CallOptions): Promise<NodeWatch<NodeContent | undefined>>;
   watchChildren(
@@ -50,7 +50,7 @@ export interface ZooKeeperClient {
   ): Promise<unknown>;
 }
 
-/** Applied all together or not at all; a refusal is an error with `index` and `cause.code`. */
+/** Applied all together or not at all. A refusal is an error with `index` and `cause.code`. */
 export interface ZooKeeperTransaction {
   create(path: string, data: string | Uint8Array | null, options?: NodeOptions): this;
   set(path: string, data: string | Uint8Array | null, version?: number): this;
@@ -79,9 +79,10 @@ export interface NodeAcl {
   readonly id: string;
 }
 
+/** The fields of ZooKeeper's `Stat` that are looked at. */
 export interface NodeStat {
   readonly czxid: bigint;
-  /** Of the last change of the data. */
+  /** The zxid of the last change of the data. */
   readonly mzxid: bigint;
   /** When the data last changed, in ms since 1970, by a server's clock. */
   readonly mtime: number;
@@ -90,11 +91,13 @@ export interface NodeStat {
   readonly numChildren: number;
 }
 
+/** The data of a node, and its `Stat`. */
 export interface NodeContent {
   readonly data: Uint8Array | null;
   readonly stat: NodeStat;
 }
 
+/** A value, and the next change after it. */
 export interface NodeWatch<Value> {
   readonly value: Value;
   /** Resolves at the next change, or when it can no longer be told. Never rejects. */
@@ -108,7 +111,7 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Of a refused transaction: which operation, and why. */
+/** Which operation of a transaction was refused, and why. */
 export function refusalOf(
   error: unknown,
 ): { readonly index: number; readonly code: string | undefined } | undefined {

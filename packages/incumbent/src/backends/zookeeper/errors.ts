@@ -6,7 +6,7 @@ import {
 } from '../../base/errors.ts';
 import { codeOf } from './client.ts';
 
-/** What the client threw, as an error of the library that says whether waiting can help. */
+/** The client's error as an error of the library, which says whether waiting can help. */
 export function storeError(error: unknown, path: string): unknown {
   if (error instanceof ElectionError) return error;
   const code = codeOf(error);

@@ -1,4 +1,4 @@
-/** What ActiveStandbyElector offers besides taking part: its active's data, and its parent node. */
+/** Further calls of ActiveStandbyElector: its active member's data, and its parent node. */
 import {
   ElectionError,
   InvalidOptionError,
@@ -23,7 +23,7 @@ export interface HadoopCallOptions {
 /** How often the lock is given back before that is an error. */
 const maxTries = 10;
 
-/** Nobody is active. */
+/** No member is active. */
 export class ActiveNotFoundError extends ElectionError {
   override readonly name: string = 'ActiveNotFoundError';
   constructor(path: string) {
@@ -32,10 +32,10 @@ export class ActiveNotFoundError extends ElectionError {
 }
 
 /**
- * What the active member says of itself: the bytes in its lock.
+ * The bytes in the lock of the active member.
  * @param path the parent node, such as `/hadoop-ha/nameservice1`
- * @returns rejects ActiveNotFoundError when nobody is active, StoreUnavailableError,
- *   StoreUnsuitableError
+ * @throws ActiveNotFoundError when no member is active
+ * @throws StoreUnavailableError, StoreUnsuitableError
  */
 export async function getActiveData(
   client: ZooKeeperClient,
@@ -56,7 +56,7 @@ export async function getActiveData(
   });
 }
 
-/** Whether there is a parent node: an election in which nobody has taken part has none. */
+/** True when there is a parent node. An election in which no member has taken part has none. */
 export async function parentNodeExists(
   client: ZooKeeperClient,
   path: string,
@@ -70,15 +70,17 @@ export async function parentNodeExists(
   });
 }
 
+/** The options of `ensureParentNode`. */
 export interface EnsureParentOptions extends HadoopCallOptions {
   /**
-   * Who may do what with the nodes of the path. Given, those that are there already are set to it as
-   * well, as Hadoop does; else they are left as they are, and missing ones are open to everybody.
+   * The access rules of the nodes of the path. When given, nodes that are there already get
+   * them too, as Hadoop does it. Otherwise those are left as they are, and missing ones are
+   * open to everybody.
    */
   readonly acl?: ZooKeeperOptions['acl'];
 }
 
-/** Makes the parent node, and those above it that are missing. */
+/** Makes the parent node, and the missing ones above it. */
 export async function ensureParentNode(
   client: ZooKeeperClient,
   path: string,
@@ -106,19 +108,21 @@ export async function ensureParentNode(
   }
 }
 
+/** The options of `clearParentNode`. */
 export interface ClearParentOptions extends HadoopCallOptions {
   /**
-   * Also when the last active member has not said that it stopped: whoever takes over next would
-   * neither wait for it nor fence it. Do that before. Default false.
+   * True: clears also when the last active member has not said that it stopped. The next active
+   * member would then neither wait for it nor fence it. So do that first. Default false.
    */
   readonly force?: boolean;
 }
 
 /**
- * Deletes the parent node with everything below it; nobody can become active meanwhile. For an
- * election of which nobody takes part any more: who waits begins anew.
- * @returns false when there is none; rejects RefusedError while somebody is active, and without
- *   `force` while somebody may have to be fenced
+ * Deletes the parent node with everything below it. No member can become active meanwhile. For an
+ * election without members: waiting ones would begin anew.
+ * @returns false when there is none
+ * @throws RefusedError while a member is active, and without `force` while a member may have
+ * to be fenced
  */
 export async function clearParentNode(
   client: ZooKeeperClient,
@@ -156,14 +160,17 @@ export async function clearParentNode(
       try {
         await giveBack(client, lock, session);
       } finally {
-        // Else nobody on this client could ever take the lock again.
+        // Otherwise no candidate on this client could ever take the lock again.
         session.unclaim(lock);
       }
     }
   });
 }
 
-/** With the lock in our hands nobody else becomes active. @returns false when there is no parent */
+/**
+ * Takes the lock, so that no other member becomes active.
+ * @returns false when there is no parent
+ */
 async function takeLock(
   client: ZooKeeperClient,
   path: string,
@@ -183,8 +190,8 @@ async function takeLock(
 }
 
 /**
- * A lock that stays would keep everybody out for as long as our session lives. Not cut short by
- * whoever asks us to stop.
+ * A lock that stays would keep all members out for as long as our session lives. So a caller's stop
+ * does not cut this short.
  */
 async function giveBack(
   client: ZooKeeperClient,

@@ -40,9 +40,11 @@ export {
 export type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
 
 /**
- * @param client connected, and the caller's own: one client serves many elections, and is not closed
- *   here. D is its session timeout
- * @throws InvalidOptionError, StoreUnsuitableError for a client without a session
+ * A backend that holds elections on ZooKeeper. One client serves many elections. It is the caller's
+ * own, and is not closed here. D is its session timeout.
+ * @param client a connected client
+ * @throws InvalidOptionError
+ * @throws StoreUnsuitableError for a client without a session
  */
 export function zookeeper(
   client: ZooKeeperClient,
@@ -110,8 +112,8 @@ function limitsOf(
   tickTimeMs: number,
 ): TimingLimits {
   if (layout === 'incumbent') return { sessionTimeoutMs };
-  // The next in line may not wait for us. A session is heard of through its server's ping replies
-  // once a tick, and an idle client sends once in a third of its timeout.
+  // The next in line may not wait for us. A server hears of a session through ping replies once a
+  // tick. An idle client sends once in a third of its timeout.
   const ms = sessionTimeoutMs - sessionTimeoutMs / 3 - tickTimeMs;
   if (ms <= 0) {
     throw new StoreUnsuitableError(

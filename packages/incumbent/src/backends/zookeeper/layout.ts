@@ -5,25 +5,28 @@ import type { ZooKeeperLayout } from './options.ts';
 
 /** How the places of a queue are named, and what they say of their owners. */
 export interface QueueLayout {
-  /** Others than this library are members, by rules of their own. */
+  /** True: other libraries' programs are members, by rules of their own. */
   readonly isMixed: boolean;
-  /** The names carry no guid: one comes again when the election's node is made anew. */
+  /** True: the names carry no guid. One comes again when the election's node is made anew. */
   readonly recurs: boolean;
-  /** Make the election's node when it is not there. */
+  /** True: makes the election's node when it is not there. */
   readonly createsNode: boolean;
   /** The child that says that the election is over. */
   readonly endMark: string | undefined;
-  /** What the server appends the sequence number to. */
+  /** The name to which the server appends the sequence number. */
   namePrefix(guid: string): string;
-  /** The sequence number of a place; undefined for a child that is none. */
+  /** The sequence number of a place. Undefined for a child that is no place. */
   sequenceOf(child: string): number | undefined;
-  /** Whether a child can only have been made with this guid. */
+  /** True when a child can only have been made with this guid. */
   wasMadeWith(child: string, guid: string): boolean;
   dataOf(candidate: CandidateInfo): string;
   memberFrom(child: string, data: string): { candidate: CandidateInfo; isOurs: boolean };
 }
 
-/** What the server prints with `%010d`: an int32 that runs over from 2147483647 to -2147483648. */
+/**
+ * A number that the server prints with `%010d`: an int32 that runs over from
+ * 2147483647 to -2147483648.
+ */
 const number = '(\\d{10}|-\\d{9,10})';
 
 const layouts: Readonly<Record<Exclude<ZooKeeperLayout, 'hadoop'>, QueueLayout>> = {
@@ -65,9 +68,10 @@ const layouts: Readonly<Record<Exclude<ZooKeeperLayout, 'hadoop'>, QueueLayout>>
     pattern: new RegExp(`^.*__lock__${number}$`),
   }),
   recipe: foreign({
-    // One hyphen only: zkElection looks for the number between the first and the second, and panics.
+    // One hyphen only: zkElection looks for the number between the first and the
+    // second, and panics.
     prefix: (guid) => `${uuidOf(guid).replaceAll('-', '')}-n_`,
-    // `n_` in the documentation, `p_` in zkElection, and whatever else ends in a number.
+    // `n_` in the documentation, `p_` in zkElection, and any other name that ends in a number.
     pattern: new RegExp(`_${number}$|(?:^|[^0-9])(\\d{10})$`),
   }),
 };
@@ -88,7 +92,7 @@ interface ForeignNames {
   readonly endMark?: string;
 }
 
-/** Their members say only an id, and so must ours: it is what they show of us. */
+/** Members of those libraries say only an id, and so must ours. They show it for us. */
 function foreign({ prefix, pattern, createsNode = true, endMark }: ForeignNames): QueueLayout {
   return {
     isMixed: true,
@@ -117,7 +121,7 @@ function parser(pattern: RegExp): (child: string) => number | undefined {
 /** Marks the UUIDs that we make, so that ours are known among theirs. */
 const tag = 'e1ec70';
 
-/** A UUID of version 8 (RFC 9562: of one's own making), always the same for a guid. */
+/** A UUID of version 8 (RFC 9562, for custom UUIDs), always the same for a guid. */
 function uuidOf(guid: string): string {
   const hex = createHash('sha256').update(guid).digest('hex');
   const part = (from: number, to: number) => hex.slice(from, to);

@@ -32,12 +32,12 @@ export function openLockElection(
   });
 }
 
-/** Matches no node: nothing is to be written for a term that was not announced. */
+/** Matches no node: nothing may be written for a term that was not announced. */
 const noVersion = 2 ** 31 - 1;
 
 /**
- * The lock's name recurs with every holder, and says nothing. The breadcrumb has another version as
- * soon as somebody else has become active after an unclean end, and is not there after a clean one.
+ * The lock's name recurs with every holder, and says nothing. The breadcrumb gets another version
+ * as soon as another member becomes active after an unclean end. After a clean end it is not there.
  */
 class BreadcrumbGuard implements ZooKeeperGuard {
   readonly token: bigint;

@@ -6,10 +6,10 @@ import { codeOf } from './client.ts';
 import { breadcrumbName, lockName } from './hadoop-format.ts';
 import { placeName } from './lock-session.ts';
 
-/** The node of the election, with what stands in it. */
+/** The node of the election, with its content. */
 export interface Own {
   readonly record: QueueRecord | undefined;
-  /** The breadcrumb that belonged to the record when it was written without it. */
+  /** The breadcrumb that belonged to the record when that was written without it. */
   readonly breadcrumb: bigint | undefined;
   readonly stat: NodeStat;
 }
@@ -39,13 +39,13 @@ export class LockNodes {
     this.breadcrumbPath = this.nameHere(breadcrumbName);
   }
 
-  /** Both nodes are the election's children, by whatever path its writer knows the election. */
+  /** Both nodes are the election's children, by whatever path the writer knows the election. */
   nameHere(recorded: string): string {
     const prefix = this.path === '/' ? '' : this.path;
     return `${prefix}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
   }
 
-  /** The places in the queue: that of whoever has the lock. */
+  /** The places in the queue: that of the lock's holder, if there is one. */
   names(lock: NodeContent | undefined): readonly string[] {
     return lock === undefined ? [] : [placeName(this.lockPath, lock.stat.czxid)];
   }
@@ -54,7 +54,7 @@ export class LockNodes {
     return this.get(this.lockPath, signal);
   }
 
-  /** @returns undefined: it is not there */
+  /** @returns undefined when it is not there */
   async get(path: string, signal: AbortSignal): Promise<NodeContent | undefined> {
     try {
       return await this.#client.get(path, { signal });
@@ -73,8 +73,9 @@ export class LockNodes {
   }
 
   /**
-   * Read one after the other, so: again if one of ours has written meanwhile; the breadcrumb before
-   * the lock, for if that is the older one the breadcrumb was written under it.
+   * Reads one node after the other, and reads again if one of ours has written meanwhile. The
+   * breadcrumb comes before the lock: if the lock is the older one, the breadcrumb was
+   * written under it.
    */
   async picture(signal: AbortSignal): Promise<Picture> {
     for (let reads = 0; reads < maxReads; reads += 1) {
@@ -94,7 +95,8 @@ export class LockNodes {
 
   /** The nodes, and the next change of the record or the breadcrumb. */
   async watchPicture(signal: AbortSignal): Promise<NodeWatch<Picture>> {
-    // All at once: who is asked to go by force is to hear of it before its lock is gone, if it can.
+    // All at once: a leader that is forced to go should hear of it before its lock is gone,
+    // if it can.
     const [own, breadcrumb, read] = await Promise.allSettled([
       this.#client.watch(this.path, { signal }),
       this.#client.watch(this.breadcrumbPath, { signal }),
@@ -140,12 +142,14 @@ export class LockNodes {
   }
 }
 
-/** The breadcrumb is of the leader that the record names, or named when it was written. */
+/**
+ * True when the breadcrumb is of the leader that the record names, or named when it was written.
+ */
 export function isWrittenWith(own: Own | undefined, { stat }: NodeContent): boolean {
   return own?.stat.mzxid === stat.mzxid || own?.breadcrumb === stat.mzxid;
 }
 
-/** What is written into the node of the election. */
+/** The data of the election's node. */
 export function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
   const text = encodeQueueRecord(record);
   return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;

@@ -12,8 +12,8 @@ import { placeName } from './lock-session.ts';
 import { formatVersion } from './lock-version.ts';
 
 /**
- * What the nodes say together: the record of ours where it belongs to the breadcrumb, or else one that is made
- * up from what a member of another make has left.
+ * Reads all nodes together. The result is our own record where it belongs to the breadcrumb.
+ * Otherwise it is made up from the nodes of a member of another make.
  * @param sessionId our own
  */
 export function readingOf(
@@ -29,7 +29,7 @@ export function readingOf(
   const known = { own: own?.stat.version, lock: lock?.stat.czxid };
   if (breadcrumb === undefined) {
     const version = formatVersion({ ...known, breadcrumb: undefined });
-    // By Hadoop's rules nobody needs to be fenced. That our leader's belief is over is not said.
+    // By Hadoop's rules no leader needs to be fenced. That our leader's belief is over is not said.
     const wasFenced = leader !== undefined && leader !== name;
     return { record, version, isTheirs: false, wasFenced, wipedAfter };
   }
@@ -44,14 +44,15 @@ export function readingOf(
       leader: belongs ? record?.token : undefined,
     },
   });
-  // Whoever of ours becomes active writes both: one of theirs leads now, and needs no record.
+  // A member of ours that becomes active writes both. So one of theirs leads now, and
+  // needs no record.
   const isOfHolder =
     lock !== undefined &&
     mzxid > lock.stat.czxid &&
     lock.stat.ephemeralOwner !== sessionId &&
     leader !== name;
   if (belongs || isOfHolder) {
-    // An operator's change has written down what one of theirs has left.
+    // An operator's change has written down the nodes of one of theirs.
     const isTheirs = belongs && leader === place;
     return { record, version, isTheirs, wasFenced: false, wipedAfter };
   }
@@ -60,8 +61,8 @@ export function readingOf(
 }
 
 /**
- * A member of another make became active after the record was written, and is gone; or somebody
- * wrote a breadcrumb without the lock, and our leader is not the last one any more.
+ * A member of another make became active after the record was written, and is gone. Or a breadcrumb
+ * was written without the lock, and our leader is not the last one any more.
  */
 function recordOfTheirs(
   { election, timing }: Scope,
@@ -90,8 +91,8 @@ function recordOfTheirs(
 }
 
 /**
- * Since when no term stands in the record: it was emptied, the node was made anew, or it never had one.
- * Undefined while one does.
+ * The time since which no term stands in the record: it was emptied, the node was made anew, or it
+ * never had one. Undefined while it has one.
  */
 function wipedAfterOf(own: Own | undefined): bigint | undefined {
   const token = own?.record?.token ?? 0n;

@@ -17,7 +17,7 @@ export class LockSession implements QueueSession {
   readonly maxPlaces = 500;
   readonly #client: ZooKeeperClient;
   readonly #session: ZooKeeperSession;
-  /** By the path of the lock: which candidate alone may make it in which session. */
+  /** By the path of the lock: the candidate that alone may make it, and in which session. */
   readonly #claims: Map<string, Claim> = new Map();
   readonly #unclaimed: Map<string, Set<() => void>> = new Map();
 
@@ -53,9 +53,9 @@ export class LockSession implements QueueSession {
   }
 
   /**
-   * The transaction proves that there is a lock of that name, which may be another's by now; the read
-   * after it, on the same connection and of no older state, that it is the one that we made, and so
-   * that it was all the time.
+   * The transaction proves that there is a lock of that name, which may be another's by now. The
+   * read after it is on the same connection, and of no older state. It proves that the lock is the
+   * one that we made, and so that it was ours all the time.
    */
   async confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence> {
     const paths = places.map(({ name }) => pathOf(name));
@@ -82,7 +82,10 @@ export class LockSession implements QueueSession {
     return { there, gone };
   }
 
-  /** @returns false while another one has it; it ends with the session */
+  /**
+   * A claim ends with the session.
+   * @returns false while another candidate has one
+   */
   claim(path: string, guid: string): boolean {
     const session = this.id;
     if (session === undefined) return false;
@@ -92,7 +95,7 @@ export class LockSession implements QueueSession {
     return true;
   }
 
-  /** The guid of whoever has it. */
+  /** The guid of the claim's holder. */
   claimant(path: string): string | undefined {
     const claim = this.#claims.get(path);
     return claim !== undefined && claim.session === this.id ? claim.guid : undefined;
@@ -103,7 +106,7 @@ export class LockSession implements QueueSession {
     for (const listener of [...(this.#unclaimed.get(path) ?? [])]) listener();
   }
 
-  /** @returns stops telling */
+  /** @returns a function that stops telling */
   onUnclaimed(path: string, listener: () => void): () => void {
     let listeners = this.#unclaimed.get(path);
     if (listeners === undefined) {
@@ -120,7 +123,7 @@ export class LockSession implements QueueSession {
   }
 }
 
-/** The name recurs; what was made under it does not. */
+/** The lock's name recurs, so its czxid is added, which does not. */
 export function placeName(path: string, czxid: bigint): string {
   return `${path}@0x${czxid.toString(16)}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Hadoop's nodes as a store of locks. The record of ours, in the node of the election, is written in
- * the same transaction as the breadcrumb whenever one of ours becomes active or stops: so whether
- * they belong together can be told, and with it whether a member of another make has led since.
+ * Hadoop's nodes as a store of locks. Our record stands in the node of the election. Whenever one
+ * of ours becomes active or stops, it is written in the same transaction as the breadcrumb. So one
+ * can tell whether they belong together, and whether a member of another make has led since.
  */
 
 import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
@@ -38,14 +38,14 @@ export interface LockStoreOptions {
   /** The node of the election. */
   readonly path: string;
   readonly acl: readonly NodeAcl[];
-  /** Make the node of the election when it is not there. */
+  /** True: makes the node of the election when it is not there. */
   readonly create: boolean;
   /** Undefined: the candidate's id. */
   readonly activeData: string | Uint8Array | undefined;
 }
 
 interface LockPlace extends Place {
-  /** Of the claim under which it was made, if it is of our session. */
+  /** The guid of the claim under which it was made, if it is of our session. */
   readonly guid: string | undefined;
 }
 
@@ -57,7 +57,7 @@ export class ZooKeeperLockStore implements LockStore {
   readonly #nodes: LockNodes;
   readonly #scope: Scope;
   readonly #options: LockStoreOptions;
-  /** Of the breadcrumb that belongs to our last place that was announced. */
+  /** The version of the breadcrumb that belongs to our last announced place. */
   #announced: { readonly place: string; readonly version: number } | undefined;
 
   constructor(client: ZooKeeperClient, scope: Scope, options: LockStoreOptions) {
@@ -76,7 +76,10 @@ export class ZooKeeperLockStore implements LockStore {
     return this.#nodes.nameHere(recorded);
   }
 
-  /** What a resource in ZooKeeper is to check for this place; undefined before it was announced. */
+  /**
+   * The version that a resource in ZooKeeper checks for this place. Undefined before
+   * it was announced.
+   */
   breadcrumbVersion(place: Place): number | undefined {
     return this.#announced?.place === place.name ? this.#announced.version : undefined;
   }
@@ -105,7 +108,8 @@ export class ZooKeeperLockStore implements LockStore {
         signal,
       });
     return this.#attempt(async () => {
-      // The reads are behind the making, on the same connection: they show what stood then, or later.
+      // The reads are sent behind the create, on the same connection. They show the state after it,
+      // or a later one.
       const [made, read] = await Promise.allSettled([make(), this.#nodes.picture(signal)]);
       let stat: NodeStat | null;
       try {
@@ -126,7 +130,7 @@ export class ZooKeeperLockStore implements LockStore {
       const place = this.#placeOf(stat);
       const isBehind = read.status === 'fulfilled' && read.value.lock?.stat.czxid === place.token;
       const picture = isBehind ? read.value : await this.#nodes.picture(signal);
-      // Whoever leads by now has a higher token, and that says nothing of the store.
+      // A leader of by now has a higher token, and that says nothing about the store.
       if (picture.lock === undefined || !isThat(picture.lock, place)) return undefined;
       return { place, reading: this.#reading(picture) };
     });
@@ -140,9 +144,9 @@ export class ZooKeeperLockStore implements LockStore {
 
   async leave(entry: Entry, _place: Place | undefined, signal: AbortSignal): Promise<void> {
     return this.#attempt(async () => {
-      // Without a claim it has made none, or that one went with its session.
+      // Without a claim it has made none, or its lock went with its session.
       if (!this.isClaimedFor(entry)) return;
-      // What was sent before and not answered may have been done behind the back of this server.
+      // A request that had no answer may have been carried out, without this server knowing yet.
       await this.#client.sync(this.#nodes.path, { signal });
       const lock = await this.#nodes.lock(signal);
       if (lock !== undefined && lock.stat.ephemeralOwner === this.session.id) {
@@ -194,7 +198,7 @@ export class ZooKeeperLockStore implements LockStore {
       const name = placeName(this.#nodes.lockPath, czxid);
       const holding = own?.record?.holding;
       const isOurLeader = holding !== undefined && leaderPlaceIn(this, own?.record) === name;
-      // Who has it and is not active yet may be one of ours: it leads only when the record says so.
+      // A holder that is not active yet may be one of ours. It leads only when the record says so.
       const isActive =
         breadcrumb !== undefined &&
         breadcrumb.stat.mzxid > czxid &&
@@ -205,7 +209,7 @@ export class ZooKeeperLockStore implements LockStore {
     });
   }
 
-  /** Becoming active, or telling more about an active one: the record and the breadcrumb. */
+  /** Becomes active, or tells more about an active member: writes the record and the breadcrumb. */
   async commit(
     place: Place,
     record: QueueRecord,
@@ -213,8 +217,8 @@ export class ZooKeeperLockStore implements LockStore {
     signal: AbortSignal,
   ): Promise<CommitResult> {
     const { own, lock: seen, breadcrumb } = parseVersion(version);
-    // The transaction can only check that there is a lock. Under another one's an announcement would
-    // replace the breadcrumb of whoever leads.
+    // The transaction can only check that there is a lock. Under another member's lock, an
+    // announcement would replace the breadcrumb of the leader.
     if (seen !== place.token) return { outcome: 'gone' };
     if (own === undefined) throw noElection(this.#nodes.path);
     const isWritten = breadcrumb !== undefined && isOf(breadcrumb, place);
@@ -236,14 +240,14 @@ export class ZooKeeperLockStore implements LockStore {
         this.#nodes.get(this.#nodes.breadcrumbPath, signal),
       ]);
       if (committed.status === 'rejected') return outcomeOf(committed.reason, 0);
-      // As with a confirmation: the transaction alone could have met somebody else's lock.
+      // As with a confirmation: the transaction alone could have met another member's lock.
       if (lock.status === 'rejected') throw lock.reason;
       if (lock.value === undefined || !isThat(lock.value, place)) return { outcome: 'gone' };
       if (now.status === 'rejected') throw now.reason;
       if (now.value === undefined) return { outcome: 'conflict' };
       const { stat } = now.value;
       const written = committed.value.results[1]?.stat;
-      // One of theirs has followed meanwhile: that breadcrumb is its own.
+      // One of theirs has followed meanwhile. That breadcrumb is its own.
       const ours = isWritten ? breadcrumb.mzxid : written?.mzxid;
       if (stat.mzxid !== ours) return { outcome: 'conflict' };
       this.#announced = { place: place.name, version: stat.version };
@@ -258,7 +262,7 @@ export class ZooKeeperLockStore implements LockStore {
     });
   }
 
-  /** A clean end: nobody needs to be fenced any more. */
+  /** A clean end: no leader needs to be fenced any more. */
   async release(
     place: Place,
     record: QueueRecord | undefined,
@@ -266,12 +270,13 @@ export class ZooKeeperLockStore implements LockStore {
     signal: AbortSignal,
   ): Promise<CommitResult> {
     return this.#attempt(async () => {
-      // It goes with its session at any moment: a deletion that is late would meet the lock of another one.
+      // The lock may go with its session at any moment. A late deletion would meet the lock of
+      // another member.
       if (place.session !== this.session.id) return { outcome: 'gone' };
       const lock = await this.#nodes.lock(signal);
-      // Belief has ended and nobody else deletes it but by hand: so between this look and the
-      // transaction the lock can become another's only if an operator deletes it right now. That
-      // other would lose a lock, and race again; it cannot lead twice.
+      // Belief has ended, and only an operator could delete the lock between this look and the
+      // transaction. Then it may become another member's. That one would lose a lock, and race
+      // again. It cannot lead twice.
       if (lock === undefined || !isThat(lock, place)) {
         this.#unclaim(place);
         return { outcome: 'gone' };
@@ -309,9 +314,10 @@ export class ZooKeeperLockStore implements LockStore {
       const needed = present === undefined ? remove : [present, ...remove];
       if (needed.some((one) => one !== name)) return { outcome: 'gone' };
       const last = breadcrumb?.leader === undefined ? undefined : breadcrumb;
-      // An announcement is taken back: nobody led by it who would have to be waited out or fenced.
+      // An announcement is taken back. No leader by it would have to be waited out or fenced.
       const takenBack = record.holding === undefined ? last : undefined;
-      // Versions begin anew when the breadcrumb is made anew, and theirs do so without our record.
+      // Versions begin anew when the breadcrumb is made anew. Other makes do that
+      // without our record.
       const isOther = lock?.stat.czxid !== seen;
       if (takenBack !== undefined && isOther) return { outcome: 'conflict' };
       const kept = takenBack === undefined ? last?.mzxid : undefined;
@@ -354,7 +360,8 @@ export class ZooKeeperLockStore implements LockStore {
       if (node === undefined || own === undefined) return node === own;
       if (node.stat.version !== own) return false;
       const { record, breadcrumb: noted } = this.#nodes.ownOf(node);
-      // Which breadcrumb belongs to it is told by the transaction that wrote both, or stands in it.
+      // The transaction that wrote both tells which breadcrumb belongs to the record, or the
+      // record itself does.
       const kept = breadcrumb?.leader === undefined ? noted : breadcrumb.mzxid;
       const data = record === undefined ? '' : encode(record, kept);
       try {
@@ -405,7 +412,7 @@ export class ZooKeeperLockStore implements LockStore {
     return readingOf(this.#nodes, this.#scope, picture, this.session.id);
   }
 
-  /** What can be believed in beside members that do not wait was reckoned from D. */
+  /** The belief that is safe beside members that do not wait was derived from D. */
   #requireTimeout(): void {
     const { leaseMs } = this.#scope.timing;
     const grantedMs = this.#client.session?.timeoutMs ?? leaseMs;
@@ -419,7 +426,7 @@ export class ZooKeeperLockStore implements LockStore {
 
   #unclaim(place: Place): void {
     const { guid } = place as LockPlace;
-    // A later claim is somebody else's.
+    // A later claim is another candidate's.
     if (this.session.claimant(this.#nodes.lockPath) === guid)
       this.session.unclaim(this.#nodes.lockPath);
   }
@@ -466,10 +473,12 @@ export class ZooKeeperLockStore implements LockStore {
   }
 }
 
-/** The index of none. */
+/** The index of no operation. */
 const noOperation = -1;
 
-/** @param lockIndex the operation whose refusal says that the lock is gone; undefined: the last one */
+/**
+ * @param lockIndex the operation whose refusal says that the lock is gone. Undefined: the last one
+ */
 function outcomeOf(error: unknown, lockIndex: number | undefined): CommitResult {
   const refusal = refusalOf(error);
   if (refusal?.code === 'NO_NODE') {

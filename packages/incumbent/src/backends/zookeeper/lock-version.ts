@@ -1,6 +1,9 @@
 import type { Place, Version } from '../../mechanisms/queue/store.ts';
 
-/** What was read together has to be as it was when it is written: this is what the mechanism sees. */
+/**
+ * Nodes that were read together must be unchanged when they are written. The mechanism sees this
+ * as one version.
+ */
 export interface Versions {
   readonly own: number | undefined;
   /** The lock that was there. */
@@ -9,7 +12,9 @@ export interface Versions {
     | {
         readonly version: number;
         readonly mzxid: bigint;
-        /** Token of the leader that the record names, if that one has written the breadcrumb. */
+        /**
+         * The token of the leader that the record names, if that one has written the breadcrumb.
+         */
         readonly leader: bigint | undefined;
       }
     | undefined;
@@ -37,8 +42,8 @@ export function parseVersion(version: Version): Versions {
 }
 
 /**
- * Written by the leader that has this place. One that is newer than the place need not be: an
- * announcement whose own lock had gone may have landed on this one.
+ * True when the leader with this place has written the breadcrumb. One that is newer than the place
+ * need not be its own: an announcement whose own lock had gone may have landed on this lock.
  */
 export function isOf(breadcrumb: Versions['breadcrumb'] & {}, place: Place): boolean {
   return breadcrumb.leader === place.token;

@@ -2,12 +2,16 @@ import type { Duration } from '../../base/duration.ts';
 import type { NodeAcl } from './client.ts';
 
 /**
- * Whose names, data and rules the nodes of an election follow.
+ * The program whose names, data and rules the nodes of an election follow.
  *
  * `incumbent`: ours alone (default). The others join elections that other programs hold:
- * `golea` (Comcast's go-leaderelection: `le_`, `DONE`), `curator-latch` (Curator's LeaderLatch),
- * `curator-selector` (Curator's LeaderSelector), `kazoo` (kazoo's Election and Lock), `recipe` (the
- * recipe of the ZooKeeper documentation: `<guid>-n_`), `hadoop` (ActiveStandbyElector).
+ *
+ * - `golea`: Comcast's go-leaderelection (`le_`, `DONE`)
+ * - `curator-latch`: Curator's LeaderLatch
+ * - `curator-selector`: Curator's LeaderSelector
+ * - `kazoo`: kazoo's Election and Lock
+ * - `recipe`: the recipe of the ZooKeeper documentation (`<guid>-n_`)
+ * - `hadoop`: ActiveStandbyElector
  */
 export type ZooKeeperLayout =
   | 'incumbent'
@@ -18,6 +22,7 @@ export type ZooKeeperLayout =
   | 'recipe'
   | 'hadoop';
 
+/** The options of `zookeeper`. */
 export interface ZooKeeperOptions {
   /** Default `incumbent`. */
   readonly layout?: ZooKeeperLayout;
@@ -27,39 +32,44 @@ export interface ZooKeeperOptions {
    */
   readonly root?: string;
   /**
-   * Who may do what with the nodes that we make: `open` (default: everybody everything), `creator`
-   * (only whoever is authenticated as we are), or a list.
+   * The access rules of the nodes that we make. `open` (default): everybody may do everything.
+   * `creator`: only clients with our own authentication may. Or a list.
    */
   readonly acl?: 'open' | 'creator' | readonly NodeAcl[];
-  /** Make the election's node when it is not there. Default: false for `golea`, true for the others. */
+  /**
+   * Makes the election's node when it is not there. Default: false for `golea`, true
+   * for the others.
+   */
   readonly create?: boolean;
   /**
-   * What happens to a term while no server can be reached. `hold` (default): it is uncertain and goes
+   * The fate of a term while no server can be reached. `hold` (default): it is uncertain, and goes
    * on until its belief ends. `step-down`: it ends at once, as Curator's and GoLea's do.
    */
   readonly onDisconnect?: 'hold' | 'step-down';
   /**
-   * `belief` (default): who follows a leader that ended unclean waits until that one's belief is
-   * over. `off`: does not wait; then two may believe at once, and only tokens keep them apart.
+   * `belief` (default): the successor of a leader that ended unclean waits until that leader's
+   * belief is over. `off`: it does not wait. Then two may believe at once, and only tokens
+   * keep them apart.
    */
   readonly predecessorWait?: 'belief' | 'off';
   /** How often a waiting candidate looks whether a notification was lost. Default 30 s. */
   readonly recheck?: Duration;
   /**
-   * Layouts of others only: the servers' `tickTime`, which bounds what can be believed where the
-   * next leader does not wait. Default 2 s, ZooKeeper's own.
+   * Layouts of other programs only: the servers' `tickTime`. It bounds belief where the next leader
+   * does not wait. Default 2 s, ZooKeeper's own.
    */
   readonly tickTime?: Duration;
-  /** `hadoop` only: look at the lock so often instead of watching it. Default: watch. */
+  /** `hadoop` only: how often to look at the lock instead of watching it. Default: watch. */
   readonly poll?: Duration;
-  /** How long every winner waits before it leads, whoever led before. Default 0. */
+  /** How long every winner waits before it leads, whatever leader was before it. Default 0. */
   readonly delayAfterWin?: Duration;
-  /** `hadoop` only: what the lock and the breadcrumb say of us. Default: the candidate's id. */
+  /** `hadoop` only: our bytes in the lock and the breadcrumb. Default: the candidate's id. */
   readonly activeData?: string | Uint8Array;
 }
 
-/** What ZooKeeper itself checks: `client.transaction().check(guard.path, guard.version)…` */
+/** A check that ZooKeeper itself makes: `client.transaction().check(guard.path, guard.version)…` */
 export interface ZooKeeperGuard {
+  /** The token of the term: the czxid of its place. */
   readonly token: bigint;
   /** The node that exists as long as the term's place does. */
   readonly path: string;

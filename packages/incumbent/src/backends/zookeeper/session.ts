@@ -7,9 +7,9 @@ import { storeError } from './errors.ts';
 export interface ZooKeeperPlace extends Place {
   /** The `ephemeralOwner` of its node. */
   readonly session: bigint;
-  /** A node of the same name may be somebody else's: only the czxid tells. */
+  /** True: a node of the same name may be another candidate's. Only the czxid tells. */
   readonly recurs: boolean;
-  /** Of the entry that it was made for. */
+  /** The guid of the entry that it was made for. */
   readonly guid: string;
 }
 
@@ -19,7 +19,7 @@ const known = new WeakMap<ZooKeeperClient, ZooKeeperSession>();
 export class ZooKeeperSession implements QueueSession {
   /** Checks of a thousand paths of 300 bytes are a third of a server's default `jute.maxbuffer`. */
   readonly maxPlaces = 1_000;
-  /** Places without a guid in their names: which creation (czxid) is whose, by the entry's guid. */
+  /** Places without a guid in their names: the entry's guid for each creation (czxid). */
   readonly claimed: Map<bigint, string> = new Map();
   readonly #client: ZooKeeperClient;
   readonly #listeners: Set<{ readonly listener: (event: SessionEvent) => void }> = new Set();
@@ -61,7 +61,7 @@ export class ZooKeeperSession implements QueueSession {
   }
 
   onEvent(listener: (event: SessionEvent) => void): () => void {
-    // Twice the same function is two listeners.
+    // The same function given twice is two listeners.
     const own = { listener };
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
@@ -72,7 +72,8 @@ export class ZooKeeperSession implements QueueSession {
     for (const { name } of places) transaction.check(name);
     const recurring = places.filter((place) => (place as ZooKeeperPlace).recurs);
     try {
-      // Sent behind the check, on the same session: they show at least what it has seen.
+      // Sent behind the check, on the same session. So they show at least the state that
+      // it has seen.
       const [, ...stats] = await Promise.all([
         transaction.commit({ signal }),
         ...recurring.map(({ name }) => this.#client.stat(name, { signal })),
@@ -83,8 +84,9 @@ export class ZooKeeperSession implements QueueSession {
       return { there: places.filter((place) => !gone.has(place)), gone: [...gone] };
     } catch (error) {
       const refusal = refusalOf(error);
-      // A refused one has no error in its header: the results of its operations decide.
-      // It names the first; what stands before that was not proved by a transaction that is refused.
+      // A refused transaction has no error in its header: the results of its operations
+      // decide. It names the first refusal. The operations before that are not proved by
+      // a refused transaction.
       const missing = refusal?.code === 'NO_NODE' ? places[refusal.index] : undefined;
       if (missing !== undefined) return { there: [], gone: [missing] };
       throw storeError(error, places[0]?.name ?? '/');

@@ -41,11 +41,11 @@ export interface StoreSettings {
   readonly path: string;
   readonly acl: readonly NodeAcl[];
   readonly createsNode: boolean;
-  /** That the timing was derived from. */
+  /** The session timeout that the timing was derived from. */
   readonly sessionTimeoutMs: number;
 }
 
-/** As GoLea writes it, whose members look only whether the node is there. */
+/** As GoLea writes it. Its members look only whether the node is there. */
 const markData = 'done';
 
 const text = new TextDecoder();
@@ -62,11 +62,11 @@ export class ZooKeeperStore implements QueueStore {
   readonly #acl: readonly NodeAcl[];
   readonly #createsNode: boolean;
   readonly #sessionTimeoutMs: number;
-  /** Of the mark of the end, in layouts that have one. */
+  /** The path of the mark of the end, in layouts that have one. */
   readonly #markPath: string;
   /**
-   * Guids with which a node has been made, or may have been. Kept until it is given up: whoever asked
-   * for it may have stopped waiting when the answer came.
+   * Guids with which a node has been made, or may have been. Kept until the node is given up: the
+   * caller may have stopped waiting when the answer came.
    */
   #entered: readonly string[] = [];
 
@@ -85,7 +85,7 @@ export class ZooKeeperStore implements QueueStore {
     if (endMark !== undefined) this.endMark = this.#endMark(this.#markPath);
   }
 
-  /** The node is the election's child, by whatever path its writer knows the election. */
+  /** The node is the election's child, by whatever path the writer knows the election. */
   nameHere(recorded: string): string {
     return `${this.#path}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
   }
@@ -100,7 +100,7 @@ export class ZooKeeperStore implements QueueStore {
       if (found !== undefined) return found;
     }
     this.#drop(guid);
-    // No room to grow into: there is one of these for each election that waits.
+    // No room to grow into: each waiting election has one of these.
     this.#entered = this.#entered.concat(guid);
     const place = await this.#attempt(async () => {
       const prefix = `${this.#path}/${this.#layout.namePrefix(guid)}`;
@@ -114,7 +114,7 @@ export class ZooKeeperStore implements QueueStore {
         await this.#makeNode(signal);
         made = await this.#client.create(prefix, data, options);
       }
-      // Servers before 3.5 do not say what they have made.
+      // Servers before 3.5 do not tell what they have made.
       const stat = made.stat ?? (await this.#client.stat(made.path, { signal })).stat;
       return stat === null ? undefined : this.#place(made.path, stat, guid);
     });
@@ -128,7 +128,7 @@ export class ZooKeeperStore implements QueueStore {
     return place;
   }
 
-  /** What can be believed in beside members that do not wait was reckoned from this timeout. */
+  /** The belief that is safe beside members that do not wait was derived from this timeout. */
   #requireTimeout(): void {
     const grantedMs = this.#client.session?.timeoutMs ?? this.#sessionTimeoutMs;
     if (!this.isMixed || grantedMs >= this.#sessionTimeoutMs) return;
@@ -226,11 +226,11 @@ export class ZooKeeperStore implements QueueStore {
   async look(
     signal: AbortSignal,
   ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }> {
-    // One session answers in the order of the requests: the list is not older than the record.
+    // One session answers in the order of the requests, so the list is not older than the record.
     const [reading, names] = await Promise.all([this.read(signal), this.list(signal)]);
     const leader = leaderPlaceIn(this, reading.record);
     if (leader === undefined || names.includes(leader)) return { reading, names };
-    // It may have gone between the two, and by a clean end: the record says so by now.
+    // The leader may have gone between the two, by a clean end. The record says so by now.
     const later = await this.read(signal);
     if (later.version === reading.version) return { reading, names };
     // The list must not be older than the record.
@@ -258,7 +258,7 @@ export class ZooKeeperStore implements QueueStore {
       transaction.check(place.name),
     );
     if (!this.#layout.recurs) return written;
-    // Behind it: the name may have become another one's between the two.
+    // Sent behind it: the name may have become another candidate's between the two.
     const [result, isAnothers] = await Promise.all([written, this.#isAnothers(place, signal)]);
     return isAnothers ? { outcome: 'gone' } : result;
   }
@@ -306,7 +306,7 @@ export class ZooKeeperStore implements QueueStore {
 
   // --- helpers ---
 
-  /** The record is written first, so that whatever else is refused is a place that is gone. */
+  /** The record is written first, so any other refusal means that a place is gone. */
   async #write(
     signal: AbortSignal,
     record: QueueRecord,
@@ -377,14 +377,14 @@ export class ZooKeeperStore implements QueueStore {
     });
   }
 
-  /** The first of what `#findAll` finds that is ours to have. */
+  /** The nodes among those of `#findAll` that we may have. */
   async #find(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
     return (await this.#findAll(entry, signal)).filter((place) => this.#claim(place));
   }
 
   /**
    * Nodes of the present session that can only come from this entry. A node of an older session is
-   * not ours, whatever its name (CURATOR-498): it will go.
+   * not ours, whatever its name (CURATOR-498). It goes away by itself.
    */
   async #findAll(entry: Entry, signal: AbortSignal): Promise<readonly ZooKeeperPlace[]> {
     if (!this.#entered.includes(entry.guid)) return [];
@@ -419,7 +419,9 @@ export class ZooKeeperStore implements QueueStore {
     return { name, token: czxid, session: ephemeralOwner, recurs: this.#layout.recurs, guid };
   }
 
-  /** @returns false: another candidate of this process has found it before its maker was told */
+  /**
+   * @returns false when another candidate of this process has found it before its maker was told
+   */
   #claim(place: ZooKeeperPlace): boolean {
     if (!place.recurs) return true;
     const claimant = this.session.claimed.get(place.token);
@@ -443,8 +445,8 @@ export class ZooKeeperStore implements QueueStore {
   }
 
   /**
-   * Where names come again: a node of that name is not the one that we made, or not there. A transaction
-   * checks names only.
+   * True where names come again and the node of that name is not the one that we made, or is not
+   * there. A transaction checks names only.
    */
   async #isAnothers(place: Place, signal: AbortSignal): Promise<boolean> {
     return this.#layout.recurs && !(await this.#isThere(place, signal));
@@ -484,8 +486,8 @@ export class ZooKeeperStore implements QueueStore {
 }
 
 /**
- * Outside of the call, whose variables a function made there would keep, and without what was read:
- * a waiting candidate has two of these for as long as it waits.
+ * Made outside of the call, and without the reading. A function made there would keep the call's
+ * variables, and a waiting candidate has two of these for as long as it waits.
  */
 function watchedOf<Value>(value: Value, { changed, cancel }: NodeWatch<unknown>): Watched<Value> {
   return { value, changed, cancel };

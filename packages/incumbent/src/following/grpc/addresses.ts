@@ -1,14 +1,15 @@
-/** From the addresses a leader has published to what gRPC connects to. */
+/** Turns the addresses of a leader into endpoints for gRPC. */
 import { isIPv6 } from 'node:net';
 import { parseAddress } from '../index.ts';
 import type { SubchannelAddress } from './module.ts';
 
-/** What gRPC takes where no port is given. */
+/** The port that gRPC uses where none is given. */
 const defaultPort = 443;
 
 /**
- * `10.0.0.7:50051`, `[2001:db8::7]:50051`, `ledger.internal:50051`, `unix:/run/ledger.sock`; without a
- * port 443, as everywhere in gRPC. @returns undefined for anything else, such as a URL
+ * Reads `10.0.0.7:50051`, `[2001:db8::7]:50051`, `ledger.internal:50051` or
+ * `unix:/run/ledger.sock`. Without a port it is 443, as everywhere in gRPC.
+ * @returns undefined for anything else, such as a URL
  */
 export function parseEndpoint(text: string): SubchannelAddress | undefined {
   if (text.startsWith('unix:')) {

@@ -1,9 +1,9 @@
 /**
  * The load balancing policy of channels that follow a leader. gRPC's own policies keep a connection
- * for as long as no other one is established, so they would go on calling a leader that was replaced,
- * or that is frozen and will never answer; this one lets go of it as soon as it is known not to lead.
- * Calls that are under way stay where they are. Among the addresses of one leader the policy of the
- * user's service config chooses, pick_first by default.
+ * for as long as no other one is established. So they would go on calling a leader that was
+ * replaced, or one that is frozen and never answers. This policy lets go of a leader as soon as it
+ * is known not to lead. Calls under way stay where they are. Among the addresses of one leader the
+ * policy of the user's service config chooses, pick_first by default.
  */
 import type {
   Balancer,
@@ -23,9 +23,9 @@ const termOption = 'incumbent.term';
 interface PolicyFields {
   /** The policies for the addresses of the leader. */
   readonly child: readonly object[];
-  /** Another leader, or another term of one: another text. */
+  /** A text that differs for another leader, and for another term. */
   readonly term: string;
-  /** Why there is no address: what calls fail with. */
+  /** Why there is no address. Calls fail with it. */
   readonly nobody: string;
 }
 
@@ -54,28 +54,29 @@ class LeaderConfig implements BalancingConfig {
   }
 }
 
-/** Long, since its classes are made of what only the user's copy of gRPC has. */
+/** Long, because its classes derive from those in the user's copy of gRPC. */
 export function registerBalancer(grpc: Grpc): void {
   const { connectivityState, experimental, status } = grpc;
   const selectorKey = experimental.CHANNEL_ARGS_CONFIG_SELECTOR_KEY;
 
-  /** A call that was never sent is told apart from one that may have been done. */
+  /** Tells a call that was never sent from one that may have been carried out. */
   const tellingWhy = (picker: Picker, why: 'no-leader' | 'unreachable'): Picker => ({
     pick(call): Pick {
       const pick = picker.pick(call);
       if (pick.subchannel !== null || pick.status?.code !== status.UNAVAILABLE) return pick;
-      // A copy: gRPC writes down in it how often it has tried, and pickers give the same to all calls.
+      // A copy: gRPC writes into it how often it has tried, and pickers give the same one
+      // to all calls.
       const metadata = pick.status.metadata.clone();
       metadata.set('incumbent-refused', why);
       return { ...pick, status: { ...pick.status, metadata } };
     },
   });
 
-  /** Whoever refuses may not lead any more, and some stores are asked rarely. */
+  /** A server that refuses may not lead any more, and some stores are read rarely. */
   const askingAgain = (picker: Picker, control: ChannelControl): Picker => ({
     pick(call): Pick {
       const pick = picker.pick(call);
-      // Not one that a call is sent by.
+      // Not a pick that sends a call.
       if (pick.subchannel === null) return pick;
       return {
         ...pick,
@@ -88,10 +89,11 @@ export function registerBalancer(grpc: Grpc): void {
   });
 
   /**
-   * gRPC's policies ask a connection that has failed to try again after its back-off, up to two minutes
-   * later, and it does so though nobody holds it any more by then: a leader that comes back would have
-   * the connection of a channel that follows another one, or is closed, until it stops. The policies
-   * ask once more when the back-off is over, if they are still there; that is soon enough.
+   * gRPC's policies ask a failed connection to try again after its back-off, up to two minutes
+   * later. They do so even when no channel holds it any more by then. A leader that comes back
+   * would then have a connection from a channel that follows another one, or is closed. It would
+   * last until that leader stops. The policies ask once more when the back-off is over, if they are
+   * still there. That is soon enough.
    */
   class LeaderSubchannel extends experimental.BaseSubchannelWrapper {
     override startConnecting(): void {
@@ -103,7 +105,7 @@ export function registerBalancer(grpc: Grpc): void {
 
   class LeaderBalancer implements Balancer {
     readonly #control: ChannelControl;
-    /** For the leader of the moment. */
+    /** The policy for the present leader. */
     #child: Balancer | undefined;
     #leader = '';
 
@@ -132,10 +134,10 @@ export function registerBalancer(grpc: Grpc): void {
       const childConfig = experimental.selectLbConfigFromList(policies, true);
       if (childConfig === null) return false;
       const leader = JSON.stringify([term, endpoints]);
-      // gRPC keeps connections by address and options, and with them how long it waits before it
-      // tries again, up to two minutes: not what was learnt of an older term at this address.
+      // gRPC keeps connections by address and options. With them it keeps how long it waits before
+      // it tries again, up to two minutes. That must not come from an older term at this address.
       const ofTerm: Record<string, unknown> = { ...options, [termOption]: term };
-      // Channels share connections however their calls are configured.
+      // Channels share connections, however their calls are configured.
       if (selectorKey !== undefined) delete ofTerm[selectorKey];
       if (before !== undefined && leader === this.#leader) {
         before.updateAddressList(given, childConfig, ofTerm, note);
@@ -155,7 +157,7 @@ export function registerBalancer(grpc: Grpc): void {
       );
       this.#child = child;
       child.updateAddressList(given, childConfig, ofTerm, note);
-      // Afterwards, so that a connection that both want is not closed between them.
+      // Afterwards, so that a connection that both want is not closed in between.
       before?.destroy();
       return true;
     }

@@ -2,20 +2,20 @@
 import type { Term } from '../../core/term.ts';
 
 export interface CallOfTerm {
-  /** Nothing but messages that somebody waits for would end it. */
+  /** True: the call goes on until one side ends it, so it might never end. */
   readonly isStream: boolean;
-  /** Ends it unless it has ended. */
+  /** Ends the call unless it has ended. */
   end(): void;
 }
 
-/** Between two looks at a term whose work does not stop. */
+/** The pause between two looks at a term whose work does not stop. */
 const shortestPauseMs = 10;
 
 const terms = new WeakMap<Term, CallsOfTerm>();
 
 /**
- * Streams end when the term is told to stop: they would keep its work from settling. Other calls may
- * finish while the term is still believed, and end when it is not.
+ * Streams end when the term is told to stop: they would keep its work from settling. Other calls
+ * may finish while the term is still believed. They end when it is not.
  */
 export class CallsOfTerm {
   readonly #term: Term;
@@ -58,7 +58,7 @@ export class CallsOfTerm {
     this.#endWithBelief();
   }
 
-  /** Work that does not stop keeps `ended` from coming; the belief ends all the same. */
+  /** Work that does not stop keeps `ended` from coming, but the belief ends all the same. */
   #endWithBelief(): void {
     if (!this.#term.isLeading()) this.#endAll();
     if (this.#calls.size === 0) return;
@@ -72,10 +72,10 @@ export class CallsOfTerm {
 }
 
 /**
- * Resolves when every call that was accepted in this term has its answer or its refusal, so that the
- * seat is given back after it. Await it in the work, once `term.signal` has aborted: from then on no
- * call is accepted, streams have been ended, and what is left ends with the belief at the latest. A
- * handler whose call was ended from outside may still run.
+ * Resolves when every call that was accepted in this term has its answer or its refusal. So the
+ * seat is given back after that. Await it in the work, once `term.signal` has aborted. From then on
+ * no call is accepted, and streams have been ended. Other calls end with the belief at the latest.
+ * A handler whose call was ended from outside may still run.
  */
 export function callsEnded(term: Term): Promise<void> {
   return CallsOfTerm.of(term).ended();

@@ -1,4 +1,4 @@
-/** A client interceptor: tells servers which term the caller knows of. */
+/** A client interceptor that tells servers which term the caller knows of. */
 import type { Election } from '../../core/election.ts';
 import { electionHeader, tokenHeader, writeTokens } from '../headers.ts';
 import { LeaderWatch } from '../index.ts';
@@ -6,16 +6,20 @@ import { tokensIn } from './guarded-call.ts';
 import type { GrpcModule, Metadata } from './module.ts';
 import { anyModule } from './module.ts';
 
-/** As in grpc-js: what it is called with differs between versions, so the module tells. */
+/**
+ * An interceptor of grpc-js. Its arguments differ between versions, so the types come
+ * from the module.
+ */
 export type InterceptorOf<Module extends GrpcModule> = <Options>(
   options: Options,
   nextCall: (options: Options) => ConstructorParameters<Module['InterceptingCall']>[0],
 ) => InstanceType<Module['InterceptingCall']>;
 
 /**
- * Calls carry the token of the newest term that this process knows of while a channel follows the
- * leader of `election`, so that a server with `requireLeadership` that has not noticed yet that its
- * term is over refuses them. Without such a channel nothing is carried.
+ * Makes calls carry the token of the newest term that this process knows of. A server with
+ * `requireLeadership` may not have noticed yet that its term is over. It refuses such calls. The
+ * process knows terms while a channel follows the leader of `election`. Without such a channel
+ * nothing is carried.
  *
  * ```ts
  * new LedgerClient(target, credentials, { interceptors: [carryKnownToken(grpc, election)] });
@@ -44,9 +48,9 @@ export function carryKnownToken<Module extends GrpcModule>(
       start(metadata, listener, next) {
         const token = watch.sight?.token;
         if (token === undefined) return next(metadata, listener);
-        // The caller's own may be used for other calls too.
+        // The caller's own metadata may be used for other calls too.
         const marked = metadata.clone();
-        // What others of this kind, for other elections, have put there stays.
+        // Tokens from other such interceptors, for other elections, stay.
         const all = new Map(tokensIn(metadata));
         const present = all.get(election.name);
         all.set(election.name, present !== undefined && present > token ? present : token);

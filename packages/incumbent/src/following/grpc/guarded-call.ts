@@ -27,7 +27,7 @@ interface Status {
   readonly metadata?: Metadata | null;
 }
 
-/** What we use of the call below. */
+/** The part of the call below that we use. */
 interface NextCall {
   sendStatus(status: Status): void;
 }
@@ -39,7 +39,7 @@ interface Listener {
   onCancel(): void;
 }
 
-/** As grpc-js calls it: what is not handed to `next` goes no further. */
+/** As grpc-js calls it: a value that is not handed to `next` goes no further. */
 export interface Responder {
   start(next: (listener: Listener) => void): void;
   sendMetadata(metadata: Metadata, next: (metadata: Metadata) => void): void;
@@ -48,8 +48,10 @@ export interface Responder {
 }
 
 /**
- * `arriving`: the handler has not seen it. `begun`: it has. `ended`: its status was sent, by the
- * handler or by us; whatever the handler still says is dropped.
+ * - `arriving`: the handler has not seen the call.
+ * - `begun`: the handler has seen it.
+ * - `ended`: its status was sent, by the handler or by us. Anything that the handler sends
+ *   later is dropped.
  */
 type CallState = 'arriving' | 'begun' | 'ended';
 
@@ -92,7 +94,7 @@ export class GuardedCall implements CallOfTerm {
     };
   }
 
-  /** The term is over, or told to stop. */
+  /** The term is over, or was told to stop. */
   end(): void {
     if (this.#state === 'ended') return;
     const { election } = this.#policy;
@@ -123,7 +125,8 @@ export class GuardedCall implements CallOfTerm {
     next({
       onReceiveMetadata: (metadata, pass) => {
         if (!this.#mayGoOn() || this.#isOutdated(term, metadata)) return;
-        // The handlers of streams of requests are called now, the others when the request is whole.
+        // Handlers of request streams are called now. The others are called when the
+        // request is whole.
         if (this.#method.requestStream) this.#state = 'begun';
         pass(metadata);
       },
@@ -139,7 +142,7 @@ export class GuardedCall implements CallOfTerm {
     });
   }
 
-  /** A function of the user's that throws would end the process: nobody waits for it. */
+  /** A user's function that throws would end the process, because no caller would catch it. */
   #presentTerm(): Term | undefined {
     const { election, term } = this.#policy;
     try {
@@ -163,7 +166,10 @@ export class GuardedCall implements CallOfTerm {
     return false;
   }
 
-  /** The caller knows a newer leader than this one: then this one's term is over, it knows or not. */
+  /**
+   * True when the caller knows a newer leader. Then our own term is over, whether it knows
+   * that or not.
+   */
   #isOutdated(term: Term, metadata: Metadata): boolean {
     const { election } = this.#policy;
     const known = tokensIn(metadata)?.get(election);
@@ -197,7 +203,7 @@ export class GuardedCall implements CallOfTerm {
   }
 }
 
-/** @returns undefined when what stands there is no list of tokens */
+/** @returns undefined when the headers hold no list of tokens */
 export function tokensIn(metadata: Metadata): ReadonlyMap<string, bigint> | undefined {
   return readTokens(
     metadata.get(electionHeader).map(String),

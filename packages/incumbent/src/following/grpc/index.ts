@@ -1,4 +1,7 @@
-/** Calls that find the leader, and leaders that stop answering: for `@grpc/grpc-js` 1.13 and 1.14. */
+/**
+ * Calls that find the leader, and servers that answer only while they lead. For `@grpc/grpc-js`
+ * 1.13 and 1.14.
+ */
 export { callsEnded } from './calls-of-term.ts';
 export { carryKnownToken, type InterceptorOf } from './carry-known-token.ts';
 export type { GrpcModule } from './module.ts';

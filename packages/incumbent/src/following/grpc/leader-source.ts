@@ -1,4 +1,4 @@
-/** One election as channels follow it: what its leader has published, in gRPC's words. */
+/** One election as channels follow it: its leader's publications, in gRPC's words. */
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { describeValue } from '../../base/candidate.ts';
 import { parametersBase64Key, parametersKey } from '../../base/connection-parameters.ts';
@@ -18,17 +18,17 @@ export interface SourceOptions {
   readonly onTrouble?: ((what: string, error: unknown) => void) | undefined;
 }
 
-/** What a channel is to do. */
+/** Tells a channel what to do. */
 export interface Resolution {
-  /** None: calls fail, or wait if they wait for ready. */
+  /** Without endpoints calls fail, or wait if they wait for ready. */
   readonly endpoints: readonly Endpoint[];
-  /** Of whom they are, and in which term. */
+  /** Identifies the leader and its term. */
   readonly term: string;
-  /** Why there are none. */
+  /** Why there are no endpoints. */
   readonly nobody: string;
   /** For error messages of calls that cannot reach the leader. */
   readonly note: string;
-  /** Of the leader, also of the last one while nobody leads; undefined: it gave none. */
+  /** The config of the leader, or of the last one while there is none. Undefined: it gave none. */
   readonly config: ServiceConfig | undefined;
 }
 
@@ -39,7 +39,7 @@ export class LeaderSource {
   readonly #followers = new Map<object, (resolution: Resolution) => void>();
   #unsubscribe: (() => void) | undefined;
   #last: { readonly sight: Sight; readonly resolution: Resolution } | undefined;
-  /** Of the leader's parameters: parsed, and complained about, once. */
+  /** The leader's parameters: parsed, and complained about, once. */
   #parsed: { readonly text: string | undefined; readonly config: ServiceConfig | undefined } = {
     text: undefined,
     config: undefined,
@@ -61,7 +61,9 @@ export class LeaderSource {
     return sight === undefined ? undefined : this.#resolve(sight);
   }
 
-  /** @param listener told every change, never from within this call, and the end last */
+  /**
+   * @param listener called with every change, never from within this call, and with the end last
+   */
   follow(follower: object, listener: (resolution: Resolution) => void): void {
     if (this.#isClosed) return;
     this.#followers.set(follower, listener);
@@ -122,7 +124,7 @@ export class LeaderSource {
   }
 
   #configOf({ id, metadata }: CandidateInfo): ServiceConfig | undefined {
-    // What is no text is no JSON either: it is complained about.
+    // Bytes that are no text are no JSON either, and are complained about.
     const text = metadata[parametersKey] ?? metadata[parametersBase64Key];
     if (text === this.#parsed.text) return this.#parsed.config;
     let config: ServiceConfig | undefined;
@@ -139,7 +141,7 @@ export class LeaderSource {
     return config;
   }
 
-  /** One process, so one endpoint. */
+  /** A leader is one process, so it is one endpoint. */
   #endpointsOf(leader: CandidateInfo): readonly Endpoint[] {
     let published: readonly string[] = leader.addresses;
     const { addressesOf } = this.#options;
@@ -172,7 +174,7 @@ export class LeaderSource {
     try {
       this.#options.onTrouble?.(what, error);
     } catch {
-      // It was told; what it makes of it is not ours.
+      // The listener was told. Its failure is not ours.
     }
   }
 }

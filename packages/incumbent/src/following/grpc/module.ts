@@ -1,4 +1,7 @@
-/** What is used of `@grpc/grpc-js`, 1.13 or 1.14. The caller brings it; it is never imported here. */
+/**
+ * The parts of `@grpc/grpc-js`, 1.13 or 1.14, that are used. The caller brings it. It is
+ * never imported here.
+ */
 import { describeValue } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 
@@ -32,13 +35,13 @@ export interface StatusOr {
   readonly value?: unknown;
 }
 
-/** Asked at each call, with a copy of the caller's metadata that the call then goes on with. */
+/** Called for each call, with a copy of the caller's metadata that the call then goes on with. */
 export interface ConfigSelector {
   invoke(path: string, metadata: Metadata): object;
   unref(): void;
 }
 
-/** 1.14 calls the listener; before, it had methods. */
+/** 1.14 calls the listener. Before, it had methods. */
 export interface ResolverListener {
   (endpoints: StatusOr, attributes: object, config: StatusOr, note: string): boolean;
   onSuccessfulResolution(
@@ -63,7 +66,7 @@ export interface BalancingConfig {
   toJsonObject(): object;
 }
 
-/** What becomes of one call; what we do not use goes through as it is. */
+/** The fate of one call. Fields that we do not use go through unchanged. */
 export interface Pick {
   readonly subchannel: unknown;
   /** Why the call fails, if it does. */
@@ -109,12 +112,12 @@ export interface Metadata {
   setOptions(options: CallOptions): void;
 }
 
-/** What we do not use goes through as it is. */
+/** Fields that we do not use go through unchanged. */
 export interface CallOptions {
   readonly waitForReady?: boolean;
 }
 
-/** What we use inside, untyped towards the user. */
+/** The module as we use it inside, untyped towards the user. */
 export interface Grpc {
   readonly connectivityState: { readonly TRANSIENT_FAILURE: number };
   readonly status: { readonly ABORTED: number; readonly UNAVAILABLE: number };

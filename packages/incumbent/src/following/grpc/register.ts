@@ -1,4 +1,4 @@
-/** Which elections the channels of a process can follow. */
+/** The elections that the channels of a process can follow. */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
 import { describeValue } from '../../base/candidate.ts';
@@ -18,45 +18,47 @@ import type {
 import { resolverModule } from './module.ts';
 import { authorityOf, LeaderResolver, nameIn } from './resolver.ts';
 
+/** The options of `registerLeaderResolver`. */
 export interface LeaderResolverOptions {
   /**
-   * The elections whose leaders channels can follow: one, or several by the names that their targets
-   * have. The handles stay the caller's: closing the resolver does not close them.
+   * The elections whose leaders channels can follow: one, or several by the names in their targets.
+   * The handles stay the caller's: closing the resolver does not close them.
    */
   readonly elections: Election | Readonly<Record<string, Election>>;
   /**
    * Where gRPC reaches a leader, as `host:port`, `[v6]:port` or `unix:/path`. Default: all of
-   * `leader.addresses` that have this form; others are reported and left out.
+   * `leader.addresses` that have this form. Others are reported and left out.
    */
   readonly addressesOf?: (leader: CandidateInfo) => readonly string[];
   /**
-   * While the store cannot be read. `keep` (default): calls go on to whoever led when it was last
-   * read, for as long as that lasts; a leader that has lost its term meanwhile refuses them if it
+   * Applies while the store cannot be read. `keep` (default): calls go on to the last known leader,
+   * for as long as that lasts. If that leader has lost its term meanwhile, it refuses them if it
    * has `requireLeadership`. `refuse`: calls fail or wait, even though the leader may still lead.
    */
   readonly whileUnknown?: 'keep' | 'refuse';
   /**
-   * Told what a leader has published and gRPC cannot use; the channels go on without it. Also
-   * published on the diagnostics channel `incumbent:trouble`.
+   * Called when a leader has published something that gRPC cannot use. The channels go on without
+   * it. Also published on the diagnostics channel `incumbent:trouble`.
    */
   readonly onTrouble?: (what: string, error: unknown) => void;
 }
 
+/** The channels' hold on the elections. */
 export interface LeaderResolverHandle {
   /**
-   * The elections can no longer be followed, and nothing is observed for them. Calls on channels
-   * that exist fail with `UNAVAILABLE` from then on; close those too. Idempotent.
+   * Ends following: the elections are not observed for channels any more. Calls on existing
+   * channels then fail with `UNAVAILABLE`, so close those too. A second call does nothing.
    */
   close(): void;
   [Symbol.dispose](): void;
 }
 
-/** `leaderelection` is how users of vimeo/leaderelection know it. */
+/** `leaderelection` is the scheme that users of vimeo/leaderelection know. */
 const schemes = ['incumbent', 'leaderelection'] as const;
 
 /**
- * gRPC has no way to take a scheme back, so one table per copy of it serves whatever is registered. By
- * its registry: what `import * as` and `require` give of one copy are two objects.
+ * gRPC cannot take a scheme back. So one table for each copy of it serves all registrations. The
+ * key is its registry: `import * as` and `require` of one copy give two objects.
  */
 const tables = new WeakMap<object, Map<string, LeaderSource>>();
 
@@ -68,17 +70,19 @@ const tables = new WeakMap<object, Map<string, LeaderSource>>();
  * const client = new LedgerClient('incumbent:///billing', grpc.credentials.createInsecure());
  * ```
  *
- * The target is `incumbent:///` and the name (percent-encoded where it has other signs than a URL
- * takes), or `leaderelection:///` and the name; where only one election is registered, a
- * `leaderelection` target may say anything, an `incumbent` one nothing. A channel to a name that is
- * not registered throws when it is made; one that is made before the first call of this function
- * asks DNS for the target, for as long as it lives. While nobody leads, calls fail with `UNAVAILABLE`;
- * those that wait for ready, by their metadata or by `waitForReady` of the service config, wait as
- * long as their deadline allows, without one for ever. What the leader published as
- * `metadata.connectionParameters` is the channel's service config. Nothing here keeps the process
- * alive; calls that wait do.
+ * The target is `incumbent:///` and the name, or `leaderelection:///` and the name. Percent-encode
+ * the name where it has signs that a URL does not take. Where only one election is registered, a
+ * `leaderelection` target may have any name, and an `incumbent` one may have none.
  *
- * Not promised: that whoever is called still leads. Give the server `requireLeadership`.
+ * A channel to a name that is not registered throws when it is made. A channel that is made before
+ * the first call of this function asks DNS for the target, for as long as it lives.
+ *
+ * While no candidate leads, calls fail with `UNAVAILABLE`. Calls that wait for ready wait as long
+ * as their deadline allows, and without one for ever. A call waits for ready by its metadata, or by
+ * `waitForReady` of the service config. The leader's `metadata.connectionParameters` is the
+ * channel's service config. Nothing here keeps the process alive, but waiting calls do.
+ *
+ * Not promised: that the called server still leads. Give it `requireLeadership`.
  * @throws InvalidOptionError
  */
 export function registerLeaderResolver(
@@ -132,8 +136,8 @@ function resolverClass(grpc: Grpc, table: ReadonlyMap<string, LeaderSource>): Re
     }
 
     /**
-     * What servers see as the host, and what certificates are checked against. Never throws: it is
-     * asked again in the background, when nobody could be told any more that a name is not there.
+     * The host that servers see, and that certificates are checked against. Never throws: it is
+     * called again in the background, where a missing name could not be reported any more.
      */
     static getDefaultAuthority(target: Target): string {
       const [first = ''] = table.keys();

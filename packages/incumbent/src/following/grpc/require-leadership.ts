@@ -1,4 +1,4 @@
-/** A server interceptor: whoever does not lead serves nothing. */
+/** A server interceptor: only the leader serves calls. */
 
 import { describeValue } from '../../base/candidate.ts';
 import { checkNames } from '../../base/check-names.ts';
@@ -10,32 +10,39 @@ import { GuardedCall } from './guarded-call.ts';
 import type { GrpcModule } from './module.ts';
 import { anyModule } from './module.ts';
 
-/** Methods as `/package.Service/Method`, or whole services as `package.Service`; or a function. */
+/**
+ * Methods as `/package.Service/Method`, or whole services as `package.Service`. Or a function
+ * of the path.
+ */
 export type MethodSelection = readonly string[] | ((path: string) => boolean);
 
+/** The options of `requireLeadership`. */
 export interface RequireLeadershipOptions {
-  /** The election that the server's term is of, for messages and `incumbent-election`. */
+  /** The election of the server's term, for messages and `incumbent-election`. */
   readonly election: { readonly name: string };
   /**
-   * The present term of this process; undefined, or one that has ended, while it does not lead. One
-   * of another election, or a function that throws, counts as none and is told on the diagnostics
-   * channel `incumbent:trouble`.
+   * The present term of this process. Undefined, or a term that has ended, while it does not lead.
+   * A term of another election, or a function that throws, counts as none. It is reported on the
+   * diagnostics channel `incumbent:trouble`.
    */
   readonly term: () => Term | undefined;
   /**
-   * Methods that everybody serves. Always among them: gRPC's own services for health, reflection and
-   * channelz.
+   * Methods that every process serves. Always among them: gRPC's own services for health,
+   * reflection and channelz.
    */
   readonly exempt?: MethodSelection;
   /**
-   * Methods that may be done twice. A call of one of these that had begun when the term was lost
-   * fails with `UNAVAILABLE`, so that a retry policy repeats it at the next leader, instead of
-   * `ABORTED`. Default: none.
+   * Methods that may be done twice. Such a call may have begun when the term is lost. It then
+   * fails with `UNAVAILABLE` instead of `ABORTED`, so that a retry policy repeats it at the next
+   * leader. Default: none.
    */
   readonly repeatable?: MethodSelection;
 }
 
-/** As in grpc-js: what it is called with differs between versions, so the module tells. */
+/**
+ * An interceptor of grpc-js. Its arguments differ between versions, so the types come
+ * from the module.
+ */
 export type ServerInterceptorOf<Module extends GrpcModule> = (
   method: GuardedMethod,
   call: ConstructorParameters<Module['ServerInterceptingCall']>[0],
@@ -58,19 +65,22 @@ const alwaysExempt: readonly string[] = [
  * });
  * ```
  *
- * A call is checked when it arrives, before each of its messages reaches the handler, and before
- * anything leaves: the term that accepted it must be believed by both clocks at each of these moments.
- * A call that the handler has not seen fails with `UNAVAILABLE` and has `incumbent-refused` in its
- * metadata: it is safe to repeat. One that it has seen fails with `ABORTED` (or as `repeatable` says), even if the handler has finished: whether
- * it took effect is not known to whoever called. A term that is told to stop takes no more calls; its
- * streams end at once, its other calls when they are done or the belief is over.
+ * A call is checked when it arrives, before each of its messages reaches the handler, and
+ * before anything leaves. The term that accepted it must be believed, by both clocks, at each
+ * of these moments.
  *
- * Responses have `incumbent-token` and `incumbent-election` in their metadata. A call that carries a
- * higher `incumbent-token` of this election (`carryKnownToken`) is refused: its sender knows of a
- * newer leader.
+ * A call that the handler has not seen fails with `UNAVAILABLE`, and has `incumbent-refused` in its
+ * metadata. It is safe to repeat. A call that the handler has seen fails with `ABORTED` (or as
+ * `repeatable` says), even if the handler has finished. The caller does not know whether it took
+ * effect. A term that is told to stop accepts no more calls. Its streams end at once. Its other
+ * calls end when they are done, or when the belief is over.
  *
- * Not promised: that the term still holds when the answer arrives, or that what a handler does to
- * other resources is undone. Hand `term.token` to those.
+ * Responses have `incumbent-token` and `incumbent-election` in their metadata. A call that carries
+ * a higher `incumbent-token` of this election (`carryKnownToken`) is refused: its sender knows of
+ * a newer leader.
+ *
+ * Not promised: that the term still holds when the answer arrives, or that a handler's effects on
+ * other resources are undone. Hand `term.token` to those.
  * @throws InvalidOptionError
  */
 export function requireLeadership<Module extends GrpcModule>(
@@ -96,7 +106,7 @@ export function requireLeadership<Module extends GrpcModule>(
       : new ServerInterceptingCall(call, new GuardedCall(policy, method, call).responder);
 }
 
-/** A function of the user's that throws selects nothing: then nobody serves it but the leader, once. */
+/** A user's function that throws selects nothing. Then only the leader serves the method, once. */
 function selector(
   election: string,
   chosen: MethodSelection | undefined,

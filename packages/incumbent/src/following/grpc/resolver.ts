@@ -1,4 +1,4 @@
-/** A name resolver for `@grpc/grpc-js` that answers with whoever leads an election. */
+/** A name resolver for `@grpc/grpc-js` that answers with the leader of an election. */
 import { InvalidOptionError } from '../../base/errors.ts';
 import { balancingBy } from './balancer.ts';
 import type { LeaderSource, Resolution } from './leader-source.ts';
@@ -9,12 +9,12 @@ import { parseServiceConfig } from './service-config.ts';
 
 const noConfig: ServiceConfig = { loadBalancingConfig: [], methodConfig: [] };
 
-/** The resolver of one channel. Not before it is asked for the first time does anybody observe. */
+/** The resolver of one channel. Observing begins when it is first asked. */
 export class LeaderResolver implements Resolver {
   readonly #grpc: Grpc;
   readonly #source: LeaderSource;
   readonly #listener: ResolverListener;
-  /** What the user configured for the channel: counts as long as the leader publishes nothing. */
+  /** The user's config for the channel. It counts as long as the leader publishes none. */
   readonly #ownConfig: ServiceConfig;
   readonly #takesConfig: boolean;
   #isFollowing = false;
@@ -37,9 +37,9 @@ export class LeaderResolver implements Resolver {
 
   /**
    * gRPC asks at the beginning, and whenever a connection is in trouble. The first question is
-   * answered as soon as something is known, then every change is told. A question in between makes
-   * the store be read once more, and is answered only if that tells something new: to answer at once
-   * with what is known would make gRPC ask again, and so on for ever.
+   * answered as soon as something is known. After that every change is reported. A later question
+   * makes the store be read once more, and is answered only by news. An answer at once, with known
+   * facts, would make gRPC ask again, and so on for ever.
    */
   updateResolution(): void {
     if (this.#isFollowing) {
@@ -55,7 +55,7 @@ export class LeaderResolver implements Resolver {
     });
   }
 
-  /** The channel is closed or idle; an idle one asks again later, and wants a whole answer then. */
+  /** The channel is closed or idle. An idle one asks again later, and wants a whole answer then. */
   destroy(): void {
     clearImmediate(this.#first);
     this.#source.leave(this);
@@ -94,7 +94,7 @@ function ownConfig(text: string): ServiceConfig {
   }
 }
 
-/** The name in a target such as `incumbent:///billing`; empty when there is none. */
+/** The name in a target such as `incumbent:///billing`. Empty when there is none. */
 export function nameIn(target: Target): string {
   const path = target.path.replace(/^\/+/, '');
   try {
@@ -104,7 +104,7 @@ export function nameIn(target: Target): string {
   }
 }
 
-/** A name as a host that a URL can have, which gRPC makes one of: the name itself if it is one. */
+/** A name as a host for the URL that gRPC makes of it: the name itself if it is a host. */
 export function authorityOf(name: string): string {
   const letters = name.replace(/[^\w.:-]/g, '-');
   // A host that ends in a number counts as an IPv4 address.

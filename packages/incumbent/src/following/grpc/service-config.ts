@@ -1,6 +1,6 @@
 /**
- * gRPC's service config, checked before it reaches a channel: one that is malformed would throw in
- * the middle of somebody's call.
+ * gRPC's service config, checked before it reaches a channel. A malformed one would throw in the
+ * middle of a call.
  */
 
 export interface ServiceConfig {
@@ -9,7 +9,7 @@ export interface ServiceConfig {
   readonly retryThrottling?: object;
 }
 
-/** The rest of it is as gRPC takes it. */
+/** The other fields are as gRPC takes them. */
 export interface MethodConfig {
   readonly name: readonly { readonly service?: string; readonly method?: string }[];
   readonly waitForReady?: boolean;
@@ -129,7 +129,7 @@ interface Duration {
   readonly nanos: number;
 }
 
-/** As text with at most nine digits behind the point: `"0.5s"`. grpc-js knows this form too: */
+/** As text with at most nine digits behind the point: `"0.5s"`. grpc-js also knows this form: */
 function isDuration(value: unknown): value is Duration {
   const { seconds, nanos } = (value ?? {}) as Partial<Duration>;
   return typeof seconds === 'number' && typeof nanos === 'number';

@@ -26,7 +26,7 @@ export interface Repeat {
   readonly target: Target;
   readonly why: string;
   readonly error?: unknown;
-  /** A newer leader than is known, of whom the refusal told. */
+  /** A newer leader than is known, which the refusal named. */
   readonly hint?: Target;
 }
 
@@ -50,7 +50,7 @@ const connectionErrors = new Set([
   'UND_ERR_SOCKET',
 ]);
 
-/** Refusals that another server, or the same one later, need not repeat. */
+/** Refusals that another server, or the same one later, may not repeat. */
 const curable: ReadonlySet<string> = new Set<Refusal>([
   'not-leading',
   'no-leader',
@@ -58,10 +58,10 @@ const curable: ReadonlySet<string> = new Set<Refusal>([
   'unreachable',
 ]);
 
-/** A handler was at work on it, which matters to whoever calls a GET not idempotent. */
+/** A handler was at work on it. That matters to callers for which a GET is not idempotent. */
 const seenByHandler: Refusal = 'term-ended';
 
-/** Of the body of an answer that is not wanted, so that its connection can be used again. */
+/** How much is read of an unwanted answer, so that its connection can be used again. */
 const maxUnwantedBytes = 65_536;
 
 export interface AttemptSettings {
@@ -76,13 +76,16 @@ export interface AttemptSettings {
 }
 
 /**
- * One sending of a request. `open`: nothing was answered; `answering`: the user's handler has the
- * answer; `left`: another attempt follows, and what still comes of this one is dropped.
+ * One sending of a request.
+ *
+ * - `open`: no answer has come.
+ * - `answering`: the user's handler has the answer.
+ * - `left`: another attempt follows, and anything that still comes of this one is dropped.
  */
 export class Attempt implements DispatchHandler {
   readonly #settings: AttemptSettings;
   #state: 'open' | 'answering' | 'left' = 'open';
-  /** undici says so before it writes; a request that it has not said it for was not sent. */
+  /** undici says so before it writes. A request for which it has not said it was not sent. */
   #wasSent = false;
   #connection: DispatchController | undefined;
   #unwantedBytes = 0;
@@ -190,7 +193,7 @@ export class Attempt implements DispatchHandler {
     }
   }
 
-  /** A leader that hangs answers never: whoever follows it is asked, where that does no harm. */
+  /** A leader that hangs never answers. So its successor is asked, where that does no harm. */
   #lookForSuccessor(): void {
     const { follower, target, isIdempotent } = this.#settings;
     const token = follower.leader?.token;
@@ -214,7 +217,7 @@ export class Attempt implements DispatchHandler {
     return readNames(headers[electionHeader])?.includes(follower.election.name) === true;
   }
 
-  /** Believed only of a newer term than is known, and never from https to http. */
+  /** A hint is believed only for a newer term than is known, and never from https to http. */
   #hintIn(status: number, headers: UndiciHeaders): Target | undefined {
     const { follower, target, isSecure } = this.#settings;
     const { location } = headers;

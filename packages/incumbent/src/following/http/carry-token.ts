@@ -7,6 +7,7 @@ import type { Term } from '../../core/term.ts';
 import type { Dispatch, DispatchController, DispatchHandler, Interceptor } from './undici.ts';
 import { checkHandler, withToken } from './undici.ts';
 
+/** The options of `carryToken`. */
 export interface CarryTokenOptions {
   /** How much belief must be left when a request is sent (`term.assertLeading`). Default 0. */
   readonly minRemaining?: Duration;
@@ -14,12 +15,12 @@ export interface CarryTokenOptions {
 
 /**
  * Puts the election and the token of a term on every request, for resources that check them
- * (`requireToken`): `agent.compose(carryToken(term))`. Make one for each term; the composed
+ * (`requireToken`): `agent.compose(carryToken(term))`. Make one for each term. The composed
  * dispatchers share the agent's connections.
  *
- * A request is rejected with `NotLeadingError`, and not sent, when the term does not lead at the
- * moment it would be written to its connection. What happens to it afterwards only the resource can
- * decide, by the token.
+ * A request is rejected with `NotLeadingError`, and not sent, when the term does not lead at
+ * the moment it would be written to its connection. After that, only the resource can decide,
+ * by the token.
  * @throws InvalidOptionError
  */
 export function carryToken(term: Term, options: CarryTokenOptions = {}): Interceptor {

@@ -1,6 +1,9 @@
 /**
- * Elections over HTTP: clients that always reach whoever leads (`toLeader`), servers of which only the leader serves
- * (`leaderOnly`), and tokens on what leaders write (`carryToken`, `requireToken`).
+ * Elections over HTTP.
+ *
+ * - `toLeader`: clients that always reach the leader.
+ * - `leaderOnly`: servers of which only the leader serves.
+ * - `carryToken`, `requireToken`: tokens on the writes of leaders.
  */
 export { NoLeaderError } from '../../base/errors.ts';
 export { electionHeader, proxiedHeader, refusedHeader, tokenHeader } from '../headers.ts';

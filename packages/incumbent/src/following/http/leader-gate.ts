@@ -36,19 +36,19 @@ interface Exchange {
   /** The newest term that the request knows of. */
   readonly carried: bigint;
   readonly next: Next;
-  /** To be called before an answer of ours. */
+  /** Call it before an answer of ours. */
   readonly take: () => void;
 }
 
-/** Another process leads, and can be asked. */
+/** Another process that leads, and can be asked. */
 interface Elsewhere {
   readonly origin: string;
   readonly token: bigint | undefined;
 }
 
 /**
- * Between looks at `term()`, at first and at most. Others hear of our term a moment before our work is
- * given it, and of that nobody tells us.
+ * The pause between looks at `term()`, at first and at most. Others hear of our term a moment
+ * before our work is given it, and no event tells us of that.
  */
 const firstLookMs = 2;
 const longestLookMs = 20;
@@ -60,7 +60,7 @@ export class LeaderGate {
   readonly #follower: Follower;
   readonly #answers: ServedAnswers;
   readonly #proxy: LeaderProxy;
-  /** The newest term that this process has held: its record may still stand when it is over. */
+  /** The newest term that this process has held. Its record may still stand when it is over. */
   #ownToken = -1n;
 
   constructor(settings: GateSettings) {
@@ -104,7 +104,9 @@ export class LeaderGate {
     this.#proxy.close();
   }
 
-  /** @returns false when this process does not lead, or not any more as the request knows */
+  /**
+   * @returns false when this process does not lead, or does not any more by the request's knowledge
+   */
   #begin({ request, response, carried }: Exchange): boolean {
     const term = this.#leading(carried);
     if (term === undefined) return false;
@@ -126,7 +128,7 @@ export class LeaderGate {
     return minRemainingMs === 0 || term.remaining() > minRemainingMs ? term : undefined;
   }
 
-  /** Answers for a process that does not lead, unless it does after a wait. Never rejects. */
+  /** Answers for a process that does not lead, unless it leads after a wait. Never rejects. */
   async #sendOn(exchange: Exchange): Promise<void> {
     const { request, response, next } = exchange;
     let isTaken = false;
@@ -138,7 +140,7 @@ export class LeaderGate {
     const onClose = () => gone.abort();
     response.once('close', onClose);
     try {
-      // Whoever asked may have gone while others were at work.
+      // The client may have gone while others were at work.
       if (isOver(response)) return take();
       const passedOnBy = readNames(request.headers[proxiedHeader]);
       const isPassedOn = passedOnBy === undefined || passedOnBy.includes(this.#name);
@@ -146,7 +148,7 @@ export class LeaderGate {
       if (this.#begin(exchange)) return callLater(next);
       take();
       if (isPassedOn) {
-        // Whoever passed it on believed that we lead; one of us is behind.
+        // The process that passed it on believed that we lead. One of us is behind.
         sendProblem(response, this.#notLeading(this.#newest(exchange)));
         return;
       }
@@ -161,7 +163,7 @@ export class LeaderGate {
     }
   }
 
-  /** Waits until somebody else is known to lead, or this process does. */
+  /** Waits until another process is known to lead, or this one does. */
   async #look(
     exchange: Exchange,
     isPassedOn: boolean,
@@ -172,7 +174,8 @@ export class LeaderGate {
       if (this.#leading(carried) !== undefined) return 'here';
       const other = this.#elsewhere(exchange);
       if (!isPassedOn || other?.token === undefined) return isPassedOn ? undefined : other;
-      // Whoever passed it on means this process, by a name perhaps that it does not know for its own.
+      // The process that passed it on means this one, perhaps by a name that this one does not know
+      // as its own.
       return other.token > carried ? other : undefined;
     };
     let leftMs = this.#settings.waitMs;
@@ -244,7 +247,7 @@ export class LeaderGate {
     return undefined;
   }
 
-  /** Tells of another leader, of a newer term, that can be asked. */
+  /** Reports another leader, of a newer term, that can be asked. */
   #onReplaced(
     exchange: Exchange,
     token: bigint | undefined,
@@ -255,7 +258,7 @@ export class LeaderGate {
       try {
         next = this.#elsewhere(exchange);
       } catch {
-        // Of `addressOf`: the next request is told.
+        // An error of `addressOf`: the next request is told.
       }
       if (next?.token !== undefined && token !== undefined && next.token > token) {
         listener(next.origin, next.token);
@@ -280,7 +283,7 @@ export class LeaderGate {
   #nobody(exchange: Exchange): Problem {
     const token = this.#newest(exchange);
     const leader = this.#follower.leader;
-    // Not a term of this process's own that is over, and none older than the request knows.
+    // Not a term of this process that is over, and none older than the request knows.
     const isOther = leader?.token === undefined || leader.token > this.#ownToken;
     const isNewest = leader?.token === undefined || leader.token >= exchange.carried;
     if (leader !== undefined && isOther && isNewest) {
@@ -335,7 +338,7 @@ function isOver(response: ServerResponse): boolean {
   return response.destroyed || response.writableFinished;
 }
 
-/** An offer of HTTP/2 may be passed over; anything else is meant. */
+/** An offer of HTTP/2 may be ignored. Any other upgrade is meant. */
 function isUpgrade(request: IncomingMessage): boolean {
   const { upgrade, connection } = request.headers;
   if (upgrade === undefined || upgrade.toLowerCase() === 'h2c') return false;

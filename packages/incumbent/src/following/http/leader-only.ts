@@ -12,20 +12,25 @@ import { LeaderGate } from './leader-gate.ts';
 import type { FastifyHook, Middleware } from './node-http.ts';
 import { asFastifyHook, asMiddleware } from './node-http.ts';
 
+/** The options of `leaderOnly`. */
 export interface LeaderOnlyOptions {
+  /** The election whose leader serves. The handle stays the caller's. */
   readonly election: Election;
-  /** The term that this process holds, as your work was given it; undefined when it holds none. */
+  /** The term that this process holds, as your work was given it. Undefined when it holds none. */
   readonly term: () => Term | undefined;
   /**
-   * What a process that does not lead does with a request. `redirect` (default): 307 to the
-   * leader. `proxy`: passes it on and the answer back. `refuse`: `refuseWith`.
+   * How a process that does not lead treats a request.
+   *
+   * - `redirect` (default): sends a 307 to the leader.
+   * - `proxy`: passes the request on, and the answer back.
+   * - `refuse`: answers with `refuseWith`.
    */
   readonly followers?: 'redirect' | 'proxy' | 'refuse';
-  /** The status of refusals: 503 (default; load balancers try the next server) or 421. */
+  /** The status of refusals: 503 (default, load balancers try the next server) or 421. */
   readonly refuseWith?: 421 | 503;
-  /** How long a follower holds a request while nobody is known to lead. Default 1 s. */
+  /** How long a follower holds a request while no leader is known. Default 1 s. */
   readonly waitTimeout?: Duration;
-  /** What `Retry-After` says while nobody leads, rounded up to seconds. Default 1 s. */
+  /** The value of `Retry-After` while no candidate leads, rounded up to seconds. Default 1 s. */
   readonly retryAfter?: Duration;
   /**
    * How much belief must be left when a request is taken on (`term.remaining()`). Default 0. More
@@ -33,15 +38,20 @@ export interface LeaderOnlyOptions {
    */
   readonly minRemaining?: Duration;
   /**
-   * What becomes of an answer whose term is over when it begins. `replace` (default): no success is
-   * claimed. A GET, HEAD, OPTIONS or TRACE gets 503 (ask the next leader); any other method, where
-   * the application would have answered with a status below 400, gets 500 with the problem
-   * `outcome-unknown`: it may have been applied, so do not just repeat it. What is still being sent
-   * when the term is over is cut off. `keep`: answers go out as they are, for servers whose every
-   * effect is checked by its token.
+   * The fate of an answer whose term is over when it begins.
+   *
+   * `replace` (default): no success is claimed. A GET, HEAD, OPTIONS or TRACE gets 503 (ask the
+   * next leader). For any other method, an answer with a status below 400 becomes a 500 with the
+   * problem `outcome-unknown`. The request may have been applied, so do not just repeat it. An
+   * answer that is still being sent when the term is over is cut off.
+   *
+   * `keep`: answers go out unchanged, for servers whose every effect is checked by its token.
    */
   readonly lateAnswers?: 'replace' | 'keep';
-  /** Picks from a leader's addresses. Default: its first `http(s)` URL, else its first `host:port`. */
+  /**
+   * Picks from a leader's addresses. Default: its first `http(s)` URL, or else
+   * its first `host:port`.
+   */
   readonly addressOf?: AddressOf;
   /** The scheme of a leader's `host:port`. Default: as the request came in. */
   readonly scheme?: 'http' | 'https';
@@ -50,39 +60,50 @@ export interface LeaderOnlyOptions {
 
 /** For `followers: 'proxy'`. */
 export interface ProxyOptions {
-  /** Until a connection to the leader must stand. Default 5 s. */
+  /** How long connecting to the leader may take. Default 5 s. */
   readonly connectTimeout?: Duration;
-  /** How long nothing may move, in either direction, before it is given up. Default 60 s. */
+  /**
+   * How long nothing may move, in either direction, before the request is given up. Default 60 s.
+   */
   readonly idleTimeout?: Duration;
   /**
-   * True: this server is behind a proxy that can be trusted, so `X-Forwarded-*` of the
-   * request is passed on and added to, and `Forwarded` and `X-Real-IP` as they are. Default false:
-   * none of what came is passed on.
+   * True: this server is behind a proxy that can be trusted. Then `X-Forwarded-*` of the request is
+   * passed on and added to, and `Forwarded` and `X-Real-IP` are passed on unchanged. False
+   * (default): none of these headers is passed on.
    */
   readonly trustForwarded?: boolean;
   /** Options of `node:tls` for leaders that are reached with https, such as `ca`. */
   readonly tls?: Readonly<Record<string, unknown>>;
 }
 
+/** The options of `drained`. */
 export interface DrainOptions {
+  /** How long to wait for answers that are being sent. Default 5 s. */
   readonly timeout?: Duration;
+  /** Stops the waiting: `drained` rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
 /** A middleware: `app.use(only)`, or `only(request, response, () => …)` with plain `node:http`. */
 export interface LeaderOnly extends Middleware {
-  /** `fastify.addHook('onRequest', only.fastify)`. */
+  /** For Fastify: `fastify.addHook('onRequest', only.fastify)`. */
   readonly fastify: FastifyHook;
   /**
    * Resolves with true as soon as no request is being served. Await it in the work, after `term()`
-   * has begun to give undefined, so that requests are finished before the seat is given back. Streams
-   * of events (`text/event-stream`) that the application has not ended are cut off at once: they never
-   * end by themselves. After `timeout` (default 5 s) whatever else is still being sent is cut off, too,
-   * and it resolves with false. With `lateAnswers: 'keep'` nothing is cut off.
-   * @throws InvalidOptionError, `signal.reason`
+   * has begun to return undefined. So requests are finished before the seat is given back.
+   *
+   * Streams of events (`text/event-stream`) that the application has not ended are cut off at once,
+   * because they never end by themselves. After `timeout` (default 5 s) all other answers that are
+   * still being sent are cut off, too. Then it resolves with false. With `lateAnswers: 'keep'`
+   * nothing is cut off.
+   * @throws InvalidOptionError
+   * @throws `signal.reason` when aborted
    */
   drained(options?: DrainOptions): Promise<boolean>;
-  /** Followers do not know a leader any more, and what they pass on is cut off. Idempotent. */
+  /**
+   * Followers know no leader any more, and requests that they are passing on are cut off. A second
+   * call does nothing.
+   */
   close(): void;
 }
 
@@ -108,17 +129,19 @@ const proxyNames: Record<keyof ProxyOptions, true> = {
 };
 
 /**
- * Has requests served by the leader only. Put it before everything that reads bodies or answers.
+ * Lets only the leader serve requests. Put it before everything that reads bodies or answers.
  *
  * A request is passed on while `term()` leads and the request carries no newer token than that
- * term's. Else nothing comes of it here: the answer says `incumbent-refused`, whatever its status,
- * and names the newest token known. Followers that proxy refuse an `Upgrade` (501); on a leader Node
- * gives it to `server.on('upgrade')`, past every middleware: check `term()` there.
+ * term's. Otherwise nothing comes of it here. The answer says `incumbent-refused`, whatever its
+ * status, and names the newest token known.
+ *
+ * Followers that proxy refuse an `Upgrade` (501). On a leader Node gives it to
+ * `server.on('upgrade')`, past every middleware. So check `term()` there.
  *
  * Not promised: that a handler has finished when the term is over. Check `term.assertLeading()`
- * after what takes long, and the token where effects land.
+ * after slow steps, and the token where effects land.
  *
- * Observes the election until it or this is closed; keeps no process alive.
+ * Observes the election until the election or this is closed. It does not keep the process alive.
  * @throws InvalidOptionError
  */
 export function leaderOnly(options: LeaderOnlyOptions): LeaderOnly {

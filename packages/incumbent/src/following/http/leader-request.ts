@@ -17,7 +17,7 @@ export interface LeaderRequestSettings {
   readonly addressOf: AddressOf | undefined;
 }
 
-/** Before the same leader is asked again; doubled each time. */
+/** The pause before the same leader is asked again. It doubles each time. */
 const firstPauseMs = 100;
 
 /** One request on its way to the leader: one attempt after the other until one is answered. */
@@ -53,7 +53,7 @@ export class LeaderRequest {
   }
 
   start(): void {
-    // Now and not when it is sent: from here on it can be aborted.
+    // Now, and not when it is sent: from here on it can be aborted.
     this.#handler.onRequestStart?.(this.#controller, {});
     void this.#run();
   }

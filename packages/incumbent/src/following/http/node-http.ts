@@ -1,7 +1,10 @@
 import { MisuseError } from '../../base/errors.ts';
 import { asError } from '../../base/thrown.ts';
 
-/** What of a request and an answer of `node:http` (Express, Connect, Fastify's `raw`) is needed. */
+/**
+ * The parts of a request and an answer of `node:http` (Express, Connect, Fastify's `raw`)
+ * that are needed.
+ */
 
 export interface HttpRequest {
   readonly method?: string | undefined;
@@ -9,6 +12,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
+/** The part of an answer of `node:http` that is needed. */
 export interface HttpResponse {
   readonly headersSent: boolean;
   statusCode: number;
@@ -16,12 +20,13 @@ export interface HttpResponse {
   end(text: string): unknown;
 }
 
+/** Passes a request on to the next handler, or an error to the error handlers. */
 export type Next = (error?: unknown) => void;
 
-/** Express and Connect call it so; with plain `node:http`, `next` runs your own handler. */
+/** The middleware of Express and Connect. With plain `node:http`, `next` runs your own handler. */
 export type Middleware = (request: HttpRequest, response: HttpResponse, next: Next) => void;
 
-/** Fastify's `onRequest`. */
+/** Fastify's `onRequest` hook. */
 export type FastifyHook = (
   request: { readonly raw: HttpRequest },
   reply: { readonly raw: HttpResponse; hijack(): unknown },
@@ -46,8 +51,8 @@ export function asFastifyHook(
 }
 
 /**
- * The middleware itself. Given to Fastify as a hook it does what its `fastify` does.
- * @param name whose it is, for errors
+ * The middleware itself. Given to Fastify as a hook, it does the same as its `fastify`.
+ * @param name the name of the middleware, for errors
  */
 export function asMiddleware(
   name: string,
@@ -84,8 +89,8 @@ function isReplyOfFastify(reply: object | undefined): reply is FastifyReply {
 }
 
 /**
- * From within a promise: what the handlers behind `next` throw must end where it would have without
- * us, and not come back as our own.
+ * Calls `next` from within a promise. An error of the handlers behind it must end where it would
+ * have ended without us. It must not come back as our own.
  */
 export function callLater(next: Next, error?: unknown): void {
   queueMicrotask(() => {

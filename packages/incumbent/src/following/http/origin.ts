@@ -3,9 +3,9 @@ import type { Address, AddressOf } from '../index.ts';
 import { parseAddress } from '../index.ts';
 
 /**
- * The origin (`http://10.0.0.7:8080`) at which a leader is asked: the address that `addressOf`
- * picked, else its first `http:` or `https:` URL, else its first `host:port`. What stands in a record
- * is only ever read as scheme, host and port.
+ * The origin (`http://10.0.0.7:8080`) at which a leader is asked. It is the address that
+ * `addressOf` picked, or else its first `http:` or `https:` URL, or else its first `host:port`.
+ * Texts of a record are only ever read as scheme, host and port.
  * @param mustBeSecure refuses `http:` addresses
  * @param isSecure the scheme of a plain `host:port`
  */
@@ -29,7 +29,7 @@ export function originOf(
   }
 }
 
-/** Why a leader of which `originOf` knows nothing cannot be asked. */
+/** Why a leader without an origin cannot be asked. */
 export function whyNoOrigin(
   leader: CandidateInfo,
   mustBeSecure: boolean,
@@ -45,7 +45,7 @@ export function whyNoOrigin(
   return `"${leader.id}" leads and publishes no address that can be used${how}: ${hint}`;
 }
 
-/** @returns undefined for what is no address of an HTTP server */
+/** @returns undefined for a text that is no address of an HTTP server */
 export function originOfText(
   text: string,
   mustBeSecure: boolean,

@@ -2,8 +2,9 @@ import { electionHeader, refusedHeader, tokenHeader, writeTokens } from '../head
 import type { HttpResponse } from './node-http.ts';
 
 /**
- * Why a request was not passed on; the `incumbent-refused` header. `term-ended`: it was, and may be
- * passed on again, for its method changes nothing; of its answer nothing is known.
+ * Why a request was not passed on: the `incumbent-refused` header. With `term-ended` it was
+ * passed on, and nothing is known of its answer. It may be passed on again, because its
+ * method changes nothing.
  */
 export type Refusal =
   | 'not-leading'
@@ -30,9 +31,9 @@ export interface Problem {
   readonly title: string;
   readonly detail: string;
   readonly election: string;
-  /** The newest one known. */
+  /** The newest token known. */
   readonly token?: bigint | undefined;
-  /** Nothing came of the request, or nothing that it was meant to bring about. */
+  /** True: nothing came of the request, or nothing that it was meant to bring about. */
   readonly refused: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -66,7 +67,7 @@ export function renderProblem(problem: Problem): {
   };
 }
 
-/** Unless somebody else has answered. */
+/** Does nothing when an answer has begun already. */
 export function sendProblem(response: HttpResponse, problem: Problem): void {
   if (response.headersSent) return;
   const { headers, text } = renderProblem(problem);

@@ -10,22 +10,24 @@ export interface ExchangeSettings {
   readonly response: ServerResponse;
   readonly upstream: ClientRequest;
   readonly isSecure: boolean;
-  /** Until a connection must stand. */
+  /** How long connecting may take. */
   readonly connectMs: number;
-  /** How long nothing may move then. */
+  /** How long nothing may move after that. */
   readonly idleMs: number;
   readonly fail: (type: Problem['type'], status: number, detail: string) => void;
-  /** Whoever was asked does not lead, or cannot be reached. */
+  /** The server that was asked does not lead, or cannot be reached. */
   readonly onStale: () => void;
   readonly onEnd: () => void;
   /** Sends the request on a connection of its own. */
   readonly again: (() => void) | undefined;
 }
 
-/** One request that is passed on. Ends with its answer, or when either side or the time is gone. */
+/**
+ * One request that is passed on. It ends with its answer, or when either side or the time is gone.
+ */
 export class ProxyExchange {
   readonly #with: ExchangeSettings;
-  /** Before that nothing has reached the leader. */
+  /** False: nothing has reached the leader yet. */
   #isConnected = false;
   #isOver = false;
   #received: IncomingMessage | undefined;
@@ -40,7 +42,8 @@ export class ProxyExchange {
   start(): void {
     const { request, response, upstream, isSecure, connectMs, idleMs } = this.#with;
     this.#watch(connectMs);
-    // Be it answered or not: the application may have done so too, a timeout of its own say.
+    // Answered or not: the application may have answered too, for example after a timeout
+    // of its own.
     response.once('close', this.#onClose);
     upstream.on('socket', (socket) => {
       const connected = () => {
@@ -66,12 +69,12 @@ export class ProxyExchange {
     request.pipe(upstream);
   }
 
-  /** Nothing is passed on any more. */
+  /** Stops passing on. */
   close(): void {
     this.#giveUp('bad-gateway', 502, 'This server has stopped passing requests on.');
   }
 
-  /** @returns false when it is over, or answered, and so cannot be sent to anybody else */
+  /** @returns false when it is over or answered, and so cannot be sent to another server */
   leave(): boolean {
     if (this.#isOver || this.#received !== undefined) return false;
     this.#end();
@@ -105,7 +108,7 @@ export class ProxyExchange {
     }
     answer.on('data', this.#moved);
     response.on('drain', this.#moved);
-    // A half of an answer must not look like a whole one.
+    // Half of an answer must not look like a whole one.
     finished(answer, (error) => {
       if (error) response.destroy();
     });
@@ -116,7 +119,7 @@ export class ProxyExchange {
   #failed(error: Error): void {
     const { upstream, response, again } = this.#with;
     if (this.#isOver) return;
-    // The leader had closed a connection that was kept: nothing was wrong with the request.
+    // The leader had closed a kept connection. Nothing was wrong with the request.
     if (upstream.reusedSocket && !response.headersSent && again !== undefined) {
       this.#end();
       again();
@@ -131,7 +134,7 @@ export class ProxyExchange {
     }
   }
 
-  /** Looks whether anything has moved; that is cheaper than a timer for each piece. */
+  /** Looks whether anything has moved. That is cheaper than a timer for each piece. */
   #watch(waitMs: number): void {
     this.#timer = systemClock.setTimer(
       () => {
@@ -145,7 +148,7 @@ export class ProxyExchange {
     );
   }
 
-  /** After a stall of this process what has come meanwhile is still to be read. */
+  /** After a stall of this process, the data that came meanwhile still has to be read. */
   #suspect(limitMs: number): void {
     setImmediate(() => {
       if (this.#isOver) return;
@@ -182,9 +185,10 @@ export class ProxyExchange {
     response.off('close', this.#onClose);
     request.off('data', this.#moved);
     request.unpipe(upstream);
-    // What is left of the body is nobody's: the connection cannot be used before it has passed.
+    // The rest of the body has no reader. The connection cannot be used before it has passed.
     request.resume();
-    // A connection is kept when both have passed over it whole. Else nobody would send the rest.
+    // A connection is kept when both messages have passed over it whole. Otherwise the rest would
+    // never be sent.
     if (this.#received?.complete !== true || !upstream.writableFinished) upstream.destroy();
   }
 

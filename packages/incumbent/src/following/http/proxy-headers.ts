@@ -1,4 +1,7 @@
-/** Which headers of a message go on to the next connection, and how its body is framed there. */
+/**
+ * Decides which headers of a message go on to the next connection, and how its body
+ * is framed there.
+ */
 import type { IncomingMessage } from 'node:http';
 import {
   electionHeader,
@@ -23,12 +26,12 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 
-/** What clients write of themselves, and proxies of them. */
+/** Headers in which clients describe themselves, and proxies describe clients. */
 const forwarded = /^(forwarded|x-forwarded-.*|x-real-ip)$/;
 
 export type PlainHeaders = Record<string, string | string[]>;
 
-/** The headers that are about the message. Values of headers that came repeatedly stay apart. */
+/** The headers that are about the message. Values of repeated headers stay apart. */
 export function endToEnd(message: IncomingMessage): PlainHeaders {
   const named = new Set(
     (message.headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()),
@@ -48,10 +51,10 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Why a request cannot be passed on as what it is; undefined when it can. */
+/** Why a request cannot be passed on unchanged. Undefined when it can. */
 export function obstacleIn(request: IncomingMessage): readonly [number, string] | undefined {
   const { headers } = request;
-  // A body that somebody has read is gone; the leader would wait for it.
+  // A body that another handler has read is gone. The leader would wait for it.
   if (request.readableDidRead && hasBody(request)) {
     return [500, 'Put leaderOnly before whatever reads the body of a request.'];
   }
@@ -103,14 +106,14 @@ export function headersForLeader(request: IncomingMessage, about: PassedOn): Pla
 }
 
 /**
- * As Node has read it, whatever `Connection` says: else a body would be taken for the next request on
- * the same connection.
+ * Frames the body as Node has read it, whatever `Connection` says. Otherwise a body would be taken
+ * for the next request on the same connection.
  */
 function setFraming(headers: PlainHeaders, request: IncomingMessage): void {
   const length = request.headers['content-length'];
   delete headers['content-length'];
   if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked';
   else if (length !== undefined) headers['content-length'] = length;
-  // Else Node would announce a body for these.
+  // Otherwise Node would announce a body for these.
   else if (request.method !== 'GET' && request.method !== 'HEAD') headers['content-length'] = '0';
 }

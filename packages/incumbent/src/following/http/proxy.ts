@@ -18,12 +18,12 @@ export interface ProxyTarget {
   readonly origin: string;
   /** Path and query. */
   readonly target: string;
-  /** That of its term, if it has told. */
+  /** The token of the leader's term, if it has told one. */
   readonly token: bigint | undefined;
-  /** The newest token known; the leader refuses when its term is older. */
+  /** The newest token known. The leader refuses when its term is older. */
   readonly carried: bigint | undefined;
   /**
-   * Tells of leaders of newer terms than `token`.
+   * Reports leaders of newer terms than `token`.
    * @returns a function that takes the listener away again
    */
   readonly onReplaced: (
@@ -44,7 +44,7 @@ export class LeaderProxy {
   readonly #onStale: () => void;
   readonly #open = new Set<ProxyExchange>();
 
-  /** @param onStale told when whoever was asked turns out not to lead, or cannot be reached */
+  /** @param onStale called when the server that was asked does not lead, or cannot be reached */
   constructor(election: string, settings: ProxySettings, onStale: () => void) {
     this.#election = election;
     this.#settings = settings;
@@ -86,7 +86,7 @@ export class LeaderProxy {
       }),
       setHost: false,
     };
-    // Else Node would ask for the certificate of whatever `Host` the client has written.
+    // Otherwise Node would demand a certificate for the client's `Host`, whatever that is.
     const servername = isIP(host) === 0 ? host : '';
     const upstream = isSecure
       ? requestHttps({
@@ -98,7 +98,7 @@ export class LeaderProxy {
       : requestHttp({ ...options, agent: isSecondTry ? false : this.#agent });
     const mayRepeat = !hasBody(request) && repeatable.has(request.method ?? '');
     const stopListening = to.onReplaced(to.token, (origin, token) => {
-      // A leader that stands still answers never.
+      // A leader that stands still never answers.
       if (!mayRepeat || !exchange.leave()) return;
       this.#send(request, response, { ...to, origin, token, carried: token }, isSecondTry);
     });
@@ -122,7 +122,7 @@ export class LeaderProxy {
   }
 
   #fail(response: ServerResponse, type: Problem['type'], status: number, detail: string): void {
-    // Nothing can be said any more but that it is over.
+    // An answer has begun, so all that can be told is its end.
     if (response.headersSent) {
       response.destroy();
       return;
@@ -135,7 +135,7 @@ export class LeaderProxy {
       election: this.#election,
       refused: type === 'unreachable' || type === 'not-passed-on',
       ...(status === 503 ? { headers: { 'retry-after': '1' } } : {}),
-      // What is left of the body may never come.
+      // The rest of the body may never come.
       ...(status === 408 ? { headers: { connection: 'close' } } : {}),
     });
   }

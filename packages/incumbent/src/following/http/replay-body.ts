@@ -4,8 +4,8 @@ interface Stream {
 }
 
 /**
- * A body that comes in pieces, kept while it is small so that it can be sent again. Read by one
- * attempt at a time: a new reading ends the one before.
+ * A body that comes in pieces, kept while it is small so that it can be sent again. Only one
+ * attempt at a time reads it: a new reading ends the one before.
  */
 export class ReplayBody implements AsyncIterable<unknown> {
   readonly #body: Partial<Stream>;
@@ -24,7 +24,7 @@ export class ReplayBody implements AsyncIterable<unknown> {
       Symbol.asyncIterator in body ? body[Symbol.asyncIterator]() : body[Symbol.iterator]();
     this.#limitBytes = limitBytes;
     this.#body = body as Partial<Stream>;
-    // A stream that fails before it is read would else end the process.
+    // Otherwise a stream that fails before it is read would end the process.
     this.#body.on?.('error', (error) => {
       this.#ended ??= { error };
     });
@@ -60,7 +60,7 @@ export class ReplayBody implements AsyncIterable<unknown> {
     }
   }
 
-  /** Nobody will read any more. */
+  /** No attempt will read any more. */
   async close(): Promise<void> {
     this.#reading += 1;
     if (this.#ended !== undefined) return;
@@ -69,7 +69,7 @@ export class ReplayBody implements AsyncIterable<unknown> {
       if (this.#body.destroy !== undefined) this.#body.destroy();
       else await this.#source.return?.();
     } catch {
-      // Whoever made it hears of the request's own failure.
+      // The request's own failure has reached its caller already.
     }
   }
 

@@ -1,6 +1,6 @@
 import type { DispatchController } from './undici.ts';
 
-/** What the user's side of a request controls, whichever attempt is under way. */
+/** The user's control over a request, whichever attempt is under way. */
 export class RequestController implements DispatchController {
   readonly #abort = new AbortController();
   #isPaused = false;

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Path and query as the client wrote them, for a `Location` or a request line: always begins with a
- * slash, and has nothing in it but visible ASCII. Undefined for `*` and the like.
+ * Path and query as the client wrote them, for a `Location` or a request line. The text always
+ * begins with a slash, and has only visible ASCII in it. Undefined for `*` and the like.
  */
 export function targetOf(request: IncomingMessage): string | undefined {
   // Express cuts the mount point off `url`.
   const { originalUrl } = request as { originalUrl?: unknown };
   let text = typeof originalUrl === 'string' ? originalUrl : (request.url ?? '/');
-  // A proxy's form, `GET http://host/path`: the host was the client's idea.
+  // A proxy's form, `GET http://host/path`. The client has chosen that host.
   const absolute = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i.exec(text);
   if (absolute !== null) text = text.slice(absolute[0].length);
   if (text === '' || text.startsWith('?')) text = `/${text}`;
@@ -22,7 +22,7 @@ function encode(char: string): string {
   return code < 0x100 ? `%${code.toString(16).padStart(2, '0').toUpperCase()}` : '%3F';
 }
 
-/** Whether the leader's address is the one that this very request came to. */
+/** True when the leader's address is the one that this very request came to. */
 export function isSelf(request: IncomingMessage, origin: string): boolean {
   const { host } = request.headers;
   const { protocol, host: leaderHost, hostname, port } = new URL(origin);

@@ -14,25 +14,26 @@ import { sendProblem } from './problem.ts';
 import type { TokenMemory } from './token-memory.ts';
 import { memoryOfTokens } from './token-memory.ts';
 
+/** The options of `requireToken`. */
 export interface RequireTokenOptions {
   /** The election (its handle or its name) whose leaders write here. */
   readonly election: string | { readonly name: string };
   /** Where the highest token is kept. Default: in this process. */
   readonly memory?: TokenMemory;
-  /** How long the memory may take, default 5 s. */
+  /** How long the memory may take. Default 5 s. */
   readonly memoryTimeout?: Duration;
-  /** Told when the memory fails; the request has been answered with 503. */
+  /** Called when the memory fails. The request has then been answered with 503. */
   readonly onError?: (error: Error) => void;
 }
 
 /** A middleware: `app.use('/storage', required)`. */
 export interface RequireToken extends Middleware {
-  /** `fastify.addHook('onRequest', required.fastify)`. */
+  /** For Fastify: `fastify.addHook('onRequest', required.fastify)`. */
   readonly fastify: FastifyHook;
   /**
-   * Whether no newer token has come since this request was let in. Ask it again before the effect,
-   * after what took long, such as a body that came slowly.
-   * @throws what the memory throws
+   * True while no newer token has come since this request was let in. Ask it again before the
+   * effect, after slow steps, such as a body that came slowly.
+   * @throws the memory's error
    */
   isCurrent(request: HttpRequest): Promise<boolean>;
 }
@@ -80,14 +81,18 @@ function stale(election: string, token: bigint, highest: bigint): Refusal {
 }
 
 /**
- * For resources that leaders write to: lets a request in only with a token of the election that is
- * at least the highest ever seen here. 412 for an older one, 428 without one, 400 for what is no
- * token, 503 when the memory fails; nothing came of the request then.
+ * For resources that leaders write to. A request is let in only with a token of the election that
+ * is at least the highest ever seen here.
  *
- * What it gives: after a request of one term was let in, none of an earlier term is. Not promised:
- * that a request that was let in before has finished; where that matters, compare the token
- * (`tokenOf`) in the same transaction as the effect. A token is no password: whoever can send
- * requests can make one up, and a very high one shuts everybody out.
+ * Otherwise nothing comes of the request. The answer is 412 for an older token, 428 without one,
+ * and 400 for a text that is no token. It is 503 when the memory fails.
+ *
+ * Promised: after a request of one term was let in, none of an earlier term is. Not promised: that
+ * a request that was let in before has finished. Where that matters, compare the token (`tokenOf`)
+ * in the same transaction as the effect.
+ *
+ * A token is no password. Any client that can send requests can make one up, and a very high one
+ * shuts all leaders out.
  * @throws InvalidOptionError
  */
 export function requireToken(options: RequireTokenOptions): RequireToken {
@@ -102,7 +107,7 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
   }
   const timeoutMs = parseDuration('memoryTimeout', options.memoryTimeout ?? 5000);
   const highest = highestOf(memory, name);
-  /** Afterwards `highest` is what the memory or this process has seen. */
+  /** Raises `highest` to the token that the memory or this process has seen. */
   const raise = async (token: bigint): Promise<void> => {
     const kept: unknown = await bounded(
       systemClock,
@@ -114,7 +119,7 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
     if (typeof kept !== 'bigint' || kept < token) {
       throw new TypeError(`memory.raise(…, ${token}) gave ${describeValue(kept)}`);
     }
-    // Answers of the memory may come in another order than they were made in.
+    // Answers of the memory may arrive in another order than they were given in.
     if (kept > highest.token) highest.token = kept;
   };
   const handle = async (
@@ -138,7 +143,7 @@ export function requireToken(options: RequireTokenOptions): RequireToken {
       queueMicrotask(() => onError?.(asError(error)));
       return;
     }
-    // Outside of this promise, for what `next` throws, and with nothing in between.
+    // Outside of this promise, because of errors from `next`, and with nothing in between.
     queueMicrotask(() => {
       if (token >= highest.token) next();
       else refuse(stale(name, token, highest.token));
@@ -167,7 +172,7 @@ interface Highest {
 
 const seen = new WeakMap<TokenMemory, Map<string, Highest>>();
 
-/** Shared by all that use one memory in this process. */
+/** Shared by all middlewares that use one memory in this process. */
 function highestOf(memory: TokenMemory, election: string): Highest {
   const ofMemory = seen.get(memory) ?? new Map<string, Highest>();
   seen.set(memory, ofMemory);

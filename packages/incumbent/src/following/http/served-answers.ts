@@ -8,18 +8,20 @@ import { renderProblem } from './problem.ts';
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
-/** Between looks at a belief that is about to end. */
+/** The pause between looks at a belief that is about to end. */
 const shortestLookMs = 10;
 
 type Write = (chunk?: unknown, encoding?: unknown, callback?: unknown) => unknown;
 
-/** The requests that are being served here, and what becomes of their answers when the term ends. */
+/** The requests that are being served here, and the fate of their answers when the term ends. */
 export class ServedAnswers {
   readonly #election: string;
   readonly #late: 'replace' | 'keep';
   readonly #retryAfterS: number;
   readonly #open = new Map<Term, Set<ServerResponse>>();
-  /** Terms whose end is waited for: once for each, since a term may be long and has many answers. */
+  /**
+   * Terms whose end is waited for. Once for each, because a term may be long and has many answers.
+   */
   readonly #watched = new WeakSet<Term>();
   readonly #idle = new Set<() => void>();
 
@@ -30,9 +32,9 @@ export class ServedAnswers {
   }
 
   begin(request: IncomingMessage, response: ServerResponse, term: Term): void {
-    // Where it is put twice, say on a router in a router.
+    // It may be there twice, for example on a router in a router.
     if (this.#open.get(term)?.has(response) === true) return;
-    // Whoever asked has gone, or somebody has answered: nothing of it is ours any more.
+    // The client has gone, or another handler has answered. Then the answer is not ours any more.
     if (response.headersSent || response.destroyed) return;
     this.#track(response, term);
     this.#name(response, term);
@@ -40,9 +42,10 @@ export class ServedAnswers {
   }
 
   /**
-   * Resolves with true as soon as nothing is being served. Streams of events it cuts off at once, and
-   * after `timeoutMs` whatever else is still being sent; then it resolves with false.
-   * @throws `signal.reason`
+   * Resolves with true as soon as nothing is being served. Cuts streams of events off at
+   * once. After `timeoutMs` it cuts off all other answers that are still being sent, and
+   * resolves with false.
+   * @throws `signal.reason` when aborted
    */
   drained(timeoutMs: number, signal: AbortSignal | undefined): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -65,7 +68,9 @@ export class ServedAnswers {
     });
   }
 
-  /** Once, where several of us stand before one handler; beside those of other elections. */
+  /**
+   * Once, where several of us stand before one handler. Names of other elections stay beside it.
+   */
   #name(response: ServerResponse, { token }: Term): void {
     const present = response.getHeader(electionHeader);
     const names = present === undefined ? [] : readNames(String(present));
@@ -90,7 +95,7 @@ export class ServedAnswers {
     });
   }
 
-  /** Cuts off what goes on when the belief is over, or the seat is given back. */
+  /** Cuts off answers that go on when the belief is over, or the seat is given back. */
   #watch(term: Term): void {
     if (this.#watched.has(term)) return;
     this.#watched.add(term);
@@ -108,7 +113,10 @@ export class ServedAnswers {
     if (this.#late === 'replace') for (const term of this.#open.keys()) this.#cut(term, which);
   }
 
-  /** What has begun and goes on, such as a stream of events, is not served by anybody any more. */
+  /**
+   * Cuts off answers that have begun and go on, such as streams of events. No process serves
+   * them any more.
+   */
   #cut(term: Term, which: (response: ServerResponse) => boolean = () => true): void {
     for (const response of this.#open.get(term) ?? []) {
       if (response.headersSent && response.statusCode < 400 && which(response)) cutOff(response);
@@ -120,7 +128,7 @@ export class ServedAnswers {
     const writeHead = response.writeHead as (...args: unknown[]) => ServerResponse;
     const write = response.write as Write;
     const end = response.end as Write;
-    /** The application's own answer goes nowhere. */
+    /** True: the application's own answer goes nowhere. */
     let isReplaced = false;
     const isLate = (status: number) =>
       !term.isLeading() && (status < 400 || (isSafe && !response.headersSent));
@@ -129,7 +137,7 @@ export class ServedAnswers {
       for (const name of response.getHeaderNames()) response.removeHeader(name);
       const problem = isSafe ? this.#notServed() : this.#unknown(request.method, term.token);
       const { headers, text } = renderProblem(problem);
-      // That of HTTP/2 writes by `this.write`.
+      // The one of HTTP/2 writes by `this.write`.
       response.write = write as typeof response.write;
       writeHead.call(response, problem.status, headers);
       end.call(response, text);
@@ -188,21 +196,21 @@ export class ServedAnswers {
   }
 }
 
-/** A stream of events that the application has not ended, of which nobody waits for the last one. */
+/** True for a stream of events that the application has not ended. */
 function isEndless(response: ServerResponse): boolean {
   const type = String(response.getHeader('content-type') ?? '');
   return !response.writableEnded && /^text\/event-stream\b/i.test(type);
 }
 
-/** So that whoever asked cannot take it for whole. */
+/** So that the client cannot take it for whole. */
 function cutOff(response: ServerResponse): void {
   const { stream } = response as { stream?: { close(code: number): void } };
-  // Of HTTP/2, where to destroy it says that all is well: INTERNAL_ERROR.
+  // With HTTP/2, to destroy it would say that all is well. So close it with INTERNAL_ERROR.
   if (stream !== undefined) stream.close(2);
   else response.destroy();
 }
 
-/** As Node does: whoever wrote is told that it is done. */
+/** As Node does: the writer is told that it is done. */
 function swallow<T>(args: readonly unknown[], result: T): T {
   const callback = args.find((arg) => typeof arg === 'function') as (() => void) | undefined;
   if (callback !== undefined) queueMicrotask(callback);

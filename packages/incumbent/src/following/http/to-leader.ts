@@ -10,27 +10,31 @@ import { LeaderRequest } from './leader-request.ts';
 import type { Dispatch } from './undici.ts';
 import { checkHandler } from './undici.ts';
 
+/** The options of `toLeader`. */
 export interface ToLeaderOptions {
   /**
-   * How long one request may wait for a leader, all its attempts together. Default two leases, which
-   * is longer than the seat stays empty after a crash. 0: only if somebody leads now.
+   * How long one request may wait for a leader, all its attempts together. Default two leases,
+   * which is longer than the seat stays empty after a crash. 0: only if a candidate leads now.
    */
   readonly waitTimeout?: Duration;
   /** How often one request may be sent, 1 to 100. Default 10. */
   readonly attempts?: number;
   /**
-   * Bodies that come in pieces (streams, and whatever `fetch` sends) are kept up to this many bytes, so that
-   * they can be sent again. Default 65 536; larger ones are sent once.
+   * How many bytes of a body are kept so that it can be sent again. It counts for bodies that come
+   * in pieces: streams, and all bodies of `fetch`. Default 65 536. Larger bodies are sent once.
    */
   readonly replayLimit?: number;
-  /** Picks from a leader's addresses. Default: its first `http(s)` URL, else its first `host:port`. */
+  /**
+   * Picks from a leader's addresses. Default: its first `http(s)` URL, or else
+   * its first `host:port`.
+   */
   readonly addressOf?: AddressOf;
 }
 
-/** An interceptor of undici that has a leader to follow. */
+/** An interceptor of undici that follows a leader. */
 export interface LeaderInterceptor {
   (dispatch: Dispatch): Dispatch;
-  /** Requests that wait and later ones are rejected with a ClosedError. Idempotent. */
+  /** Waiting and later requests are rejected with a ClosedError. A second call does nothing. */
   close(): void;
 }
 
@@ -46,22 +50,26 @@ const maxAttempts = 100;
 const defaultReplayBytes = 65_536;
 
 /**
- * Sends every request to whoever leads: `new Agent().compose(toLeader(election))`. Of the URL that
- * was asked for only the path, the query and whether it is `https:` count; then the leader's address
+ * Sends every request to the leader: `new Agent().compose(toLeader(election))`. Only the path and
+ * the query of the given URL count, and whether it is `https:`. With `https:` the leader's address
  * must not be an `http:` one.
  *
- * A request waits for a leader (`waitTimeout`), carries the election and the leader's token, and is
- * sent again, to the next leader if there is one, after
- * - an answer that says `incumbent-refused` (`leaderOnly`: nothing came of it), any method;
- * - a connection that could not be made, any method;
- * - a connection that broke before the answer began, and a leader that was replaced before it
- *   answered: only GET, HEAD, OPTIONS, TRACE, PUT and DELETE, or as undici's `idempotent` says.
+ * A request waits for a leader (`waitTimeout`), and carries the election and the leader's token. It
+ * is sent again, to the next leader if there is one, after
+ * - an answer that says `incumbent-refused` (`leaderOnly`: nothing came of it), with any method.
+ * - a connection that could not be made, with any method.
+ * - a connection that broke before the answer began, or a leader that was replaced before it
+ *   answered. That goes only for GET, HEAD, OPTIONS, TRACE, PUT and DELETE, or as undici's
+ *   `idempotent` says.
  *
- * Never when its body is gone (`replayLimit`), and never once the answer has begun. Requests are
- * rejected with `NoLeaderError` (retryable: nothing came of them, or they may be done twice), with
- * undici's error where the outcome may be unknown, and with their own signal's reason.
+ * It is never sent again when its body is gone (`replayLimit`), nor once the answer has begun.
+ * Requests are rejected with
+ * - `NoLeaderError` (retryable: nothing came of them, or they may be done twice).
+ * - undici's error where the outcome may be unknown.
+ * - their own signal's reason.
  *
- * Observes the election until it or the interceptor is closed; keeps no process alive.
+ * Observes the election until the election or the interceptor is closed. It does not keep
+ * the process alive.
  * @throws InvalidOptionError
  */
 export function toLeader(election: Election, options: ToLeaderOptions = {}): LeaderInterceptor {

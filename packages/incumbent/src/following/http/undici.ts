@@ -1,4 +1,7 @@
-/** What of undici is used, as it is since version 7. Nothing is imported: the client is the user's. */
+/**
+ * The parts of undici that are used, as they are since version 7. Nothing is imported: the client
+ * is the user's.
+ */
 import { InvalidOptionError } from '../../base/errors.ts';
 import { electionHeader, readTokens, tokenHeader, writeTokens } from '../headers.ts';
 
@@ -7,6 +10,7 @@ export type UndiciHeaders = Record<string, string | string[] | undefined>;
 // biome-ignore lint/suspicious/noExplicitAny: undici's narrower types, not imported, fit in no other way
 type Undicis = any;
 
+/** undici's description of a request. */
 export interface DispatchOptions {
   origin?: Undicis;
   path: string;
@@ -16,6 +20,7 @@ export interface DispatchOptions {
   idempotent?: boolean;
 }
 
+/** undici's control over a request. */
 export interface DispatchController {
   readonly aborted: boolean;
   readonly paused: boolean;
@@ -27,6 +32,7 @@ export interface DispatchController {
   resume(): void;
 }
 
+/** undici's handler of an answer. */
 export interface DispatchHandler {
   onRequestStart?(controller: DispatchController, context: unknown): void;
   onRequestUpgrade?(
@@ -46,14 +52,15 @@ export interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
+/** undici's `dispatch`: sends a request, and gives the answer to the handler. */
 export type Dispatch = (options: DispatchOptions, handler: DispatchHandler) => boolean;
 
 /** For `new Agent().compose(…)`. */
 export type Interceptor = (dispatch: Dispatch) => Dispatch;
 
 /**
- * Dispatchers of undici 7 give interceptors the handlers that it has now, whoever makes the request;
- * those of undici 8 give them as they came, and the `fetch` of many a Node has older ones.
+ * Dispatchers of undici 7 always give interceptors the present handlers. Those of undici 8 give
+ * them as they came, and the `fetch` of some versions of Node has older ones.
  * @throws InvalidOptionError for the handlers of undici before version 7
  */
 export function checkHandler(handler: DispatchHandler): void {
@@ -67,9 +74,9 @@ export function checkHandler(handler: DispatchHandler): void {
 }
 
 /**
- * The headers with a token more, as names and values in turn. A higher one of the same election
- * stays.
- * @throws InvalidOptionError when what stands there is no list of tokens
+ * The headers with one more token, as names and values in turn. A higher one of the
+ * same election stays.
+ * @throws InvalidOptionError when the present headers hold no list of tokens
  */
 export function withToken(headers: unknown, election: string, token: bigint): unknown[] {
   const kept: unknown[] = [];
@@ -95,7 +102,7 @@ export function withToken(headers: unknown, election: string, token: bigint): un
   return kept;
 }
 
-/** In whichever of undici's forms they were given. */
+/** Reads headers in any of undici's forms. */
 function* pairsOf(headers: unknown): Generator<readonly [unknown, unknown], void, void> {
   if (headers === undefined || headers === null) return;
   if (Array.isArray(headers) && !Array.isArray(headers[0])) {

@@ -1,4 +1,4 @@
-/** What operators ask, on a lease store: one conditional write. */
+/** Operators' requests on a lease store: one conditional write each. */
 
 import { formatDuration } from '../../base/duration.ts';
 import { RefusedError } from '../../base/errors.ts';
@@ -13,7 +13,7 @@ import { leaseLeftMs, viewOf } from './observer.ts';
 import { Observation, swapStore } from './reading.ts';
 import type { LeaseStore } from './store.ts';
 
-/** What is to be written, and what that lifts. */
+/** The record to write, and the hold that it lifts. */
 interface Change {
   readonly record: LeaseRecord;
   readonly lifted?: LiftedHold | undefined;
@@ -48,7 +48,10 @@ export function administerLease(
   return administer(scope, request, look, signal);
 }
 
-/** The record with the request in it; undefined when it says so already or there is nothing to do. */
+/**
+ * The record with the request in it. Undefined when it shows the request already, or there is
+ * nothing to do.
+ */
 function changeFor(
   record: LeaseRecord | undefined,
   request: AdminRequest,
@@ -84,9 +87,12 @@ function changeFor(
 
 /** Whether the holder may be alive. */
 interface Doubt {
-  /** How much longer its lease protects it; at most 0 when that is over, or its death is proved. */
+  /**
+   * How much longer the lease protects its holder, in ms. At most 0 when it is over, or the
+   * death is proved.
+   */
   readonly holderLeftMs: number;
-  /** By the clock of the store, and not only from this look on. */
+  /** True when the store's clock tells it. False when it only counts from this look on. */
   readonly isLeftKnown: boolean;
 }
 
@@ -104,7 +110,8 @@ function vacate(
   }
   const hold = holdOf(holding.candidate.id, holding.held, wallMs);
   if (hold !== undefined && holderLeftMs <= 0) {
-    // Nobody has to be asked, and nobody believes: the seat is opened as the next leader would find it.
+    // The leader cannot believe any more, so it need not be asked. Opens the seat as the next
+    // leader would find it.
     return { record: vacated(record, false, { nonce: uniqueId(), wallMs }), lifted: hold };
   }
   if (hold !== undefined && !force) {

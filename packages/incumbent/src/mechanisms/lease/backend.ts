@@ -14,16 +14,21 @@ import { inspectLease, observeLease } from './observer.ts';
 import { LeaseRace } from './race.ts';
 import type { LeaseStore } from './store.ts';
 
+/** The parts of a backend that is made from a lease store. */
 export interface LeaseBackendOptions<Guard> {
+  /** A word for the store, such as `file` or `postgres`. */
   readonly kind: string;
+  /** Which store this is, for people, without secrets. */
   readonly description: string;
+  /** Limits that the store sets on durations. */
   readonly limits?: TimingLimits;
   /** Called once for every handle on an election. May reject the name (InvalidOptionError). */
   readonly openStore: (scope: Scope) => LeaseStore;
+  /** Makes `term.guard`. Called before the term is written. */
   readonly guard: (scope: Scope, store: LeaseStore, token: bigint) => Guard;
 }
 
-/** A backend from a lease store: all that a lease adapter has to write is the store and the guard. */
+/** A backend from a lease store. An adapter has to write only the store and the guard. */
 export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backend<Guard> {
   return {
     kind: options.kind,
@@ -69,7 +74,7 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
     return administerLease(this.#store, this.#scope, request, signal);
   }
 
-  /** The leader first, then those who wait. */
+  /** The leader first, then the waiting candidates. */
   async candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
     const { view } = await this.inspect(signal);
     const waiting = (await this.#store.list?.(signal)) ?? [];

@@ -9,26 +9,27 @@ import type { Sighting } from './reading.ts';
 import { readStore, swapStore } from './reading.ts';
 import type { LeaseStore, Reading } from './store.ts';
 
-/** Of how many attempts it is remembered that they may land. */
+/** The number of attempts that are remembered because they may land. */
 const mostAttempts = 16;
 
-/** How often taking back begins anew because others write. */
+/** How often taking back starts again because others write. */
 const mostTries = 5;
 
-/** A winning write of ours whose outcome nobody has told us. */
+/** A winning write of ours with an unknown outcome. */
 interface Attempt {
   readonly nonce: string;
-  /** What it was conditioned on. */
+  /** The record that it was conditioned on. */
   readonly on: Pick<Reading, 'version' | 'life'>;
-  /** What stood before it, and before earlier ones that it was written over. */
+  /** The record before this write, and before earlier ones of ours that it was written over. */
   readonly before: LeaseRecord | undefined;
 }
 
 /**
- * Winning writes that may land after their candidate has said that it is not elected. Nobody would believe
- * in such a term, but observers would see it, and its successor would fence it. So a candidate takes them
- * back before it says so: one that has landed is vacated, and what stood before it comes back; one that
- * has not cannot land any more once something else is written on the version that it was conditioned on.
+ * Winning writes that may land after their candidate has said that it is not elected. No process
+ * would believe in such a term, but observers would see it, and its successor would fence it. So a
+ * candidate takes such writes back before it says so. A write that has landed is vacated, and the
+ * record before it comes back. A write that has not landed is made to fail: another write takes the
+ * version that it was conditioned on.
  */
 export class LateWrites {
   readonly #store: LeaseStore;
@@ -45,39 +46,48 @@ export class LateWrites {
 
   /** A winning write is about to be sent. From here on nothing is taken back before `withdraw`. */
   expect(nonce: string, { record, version, life }: Sighting): void {
-    // What it has read by now is older than this write, so it cannot hit it.
+    // The background has only read versions that are older than this write, so it cannot hit it.
     this.stop();
     const before = this.beneath(record);
     const on = { version, ...(life === undefined ? {} : { life }) };
     this.#attempts = [...this.#attempts, { nonce, on, before }].slice(-mostAttempts);
   }
 
-  /** A read that was sent after the last attempt: tells which of them may still land, or have landed. */
+  /**
+   * A read that was sent after the last attempt. It tells which attempts may still land,
+   * or have landed.
+   */
   see({ record, version, life }: Pick<Reading, 'record' | 'version' | 'life'>): void {
     this.#attempts = this.#attempts.filter(
       ({ nonce, on }) => nonce === record?.nonce || (on.version === version && on.life === life),
     );
   }
 
-  /** What whoever wins over `record` follows: where that is one of ours, what stood before it. */
+  /**
+   * The record that a winner over `record` follows. If `record` is a late write of ours, that is
+   * the one before it.
+   */
   beneath(record: LeaseRecord | undefined): LeaseRecord | undefined {
     const attempt = this.#attempts.find(({ nonce }) => nonce === record?.nonce);
     return attempt === undefined ? record : attempt.before;
   }
 
-  /** Whether it is one of ours that nobody has told us of. */
+  /** True when the record is one of our writes with an unknown outcome. */
   wrote(record: LeaseRecord): boolean {
     return this.#attempts.some(({ nonce }) => nonce === record.nonce);
   }
 
-  /** The seat is ours, or the store has refused the writes for certain: none of them lands any more. */
+  /**
+   * The seat is ours, or the store has certainly refused the writes. None of them can
+   * land any more.
+   */
   clear(): void {
     this.#attempts = [];
   }
 
   /**
-   * Takes back what may have landed, or may still. Bounded; never rejects. If the store does not answer,
-   * it goes on for one lease, and nobody waits for that.
+   * Takes back writes that may have landed, or may still land. Bounded, and never rejects. If the
+   * store does not answer, this goes on for one lease in the background.
    */
   async withdraw(): Promise<void> {
     if (this.#attempts.length === 0) return;
@@ -86,7 +96,7 @@ export class LateWrites {
     if (!(await this.#attempt(stop.signal))) void this.#persist(stop.signal);
   }
 
-  /** Nothing is sent any more. */
+  /** Stops sending in the background. */
   stop(): void {
     this.#background?.abort();
     this.#background = undefined;
@@ -128,13 +138,14 @@ export class LateWrites {
     }
   }
 
-  /** Undefined: none of ours is there, nor can come. */
+  /** The record without our late writes. Undefined: none of them is there, nor can come. */
   #withoutUs({ record }: Reading): LeaseRecord | undefined {
     if (this.#attempts.length === 0) return undefined;
     const { uniqueId, clock, election, timing } = this.#scope;
     const landed = this.#attempts.find(({ nonce }) => nonce === record?.nonce);
     if (record === undefined) return emptyLeaseRecord(election, uniqueId(), timing.leaseMs);
-    // Whoever could write the attempt may write this: the holder cannot believe any more.
+    // The candidate was entitled to its attempt, so it is to this write: the holder cannot
+    // believe any more.
     if (landed === undefined) {
       const writing = { nonce: uniqueId(), wallMs: clock.wallMs() };
       return vacated(record, this.#own.wrote(record), writing);

@@ -33,7 +33,7 @@ export async function* observeLease(
   }
 }
 
-/** Everything one read can tell. A holder counts as leading unless its death is proved. */
+/** Everything that one read can tell. A holder counts as leading unless its death is proved. */
 export async function inspectLease(
   store: LeaseStore,
   scope: Scope,
@@ -53,7 +53,7 @@ export async function inspectLease(
   };
 }
 
-/** One look knows of it only from a store that says for how long it has forgotten nothing. */
+/** One look can tell this only where the store says for how long it has forgotten nothing. */
 function settlingIn(
   store: LeaseStore,
   scope: Scope,
@@ -65,7 +65,10 @@ function settlingIn(
   return loss.leftMs > 0 ? { settling: loss.reason } : {};
 }
 
-/** How much longer the record protects its holder; zero when nobody holds it or it is proved dead. */
+/**
+ * How much longer the record protects its holder, in ms. Zero without a holder, or when its
+ * death is proved.
+ */
 export function leaseLeftMs(
   store: LeaseStore,
   observation: Observation,
@@ -78,7 +81,7 @@ export function leaseLeftMs(
   return record.leaseMs - observation.unchangedMs(sighting);
 }
 
-/** Whoever led last has said when that was over. */
+/** True when the last leader has said when its term was over. */
 function isSinceKnown({ record }: Sighting): boolean {
   return record?.holding === undefined && record?.history.at(-1) !== undefined;
 }

@@ -1,8 +1,8 @@
 /**
- * The race for a lease: candidates compete by a conditional write on one record. Expiry is judged
- * by *observed time* (each candidate's own clock, since it first saw the present version, for the
- * lease written in that version), as client-go and Amazon's DynamoDB lock client do: no clocks are
- * compared. The proof is in docs/design/lease-race.md.
+ * The race for a lease: candidates compete by a conditional write on one record. Expiry is
+ * judged by *observed time*, as client-go and Amazon's DynamoDB lock client do. Each candidate
+ * counts, by its own clock, from when it first saw the present version. It counts to the lease
+ * that this version names. No clocks are compared. The proof is in docs/design/lease-race.md.
  */
 
 import { Belief } from '../../base/belief.ts';
@@ -43,10 +43,13 @@ import type { LeaseStore, SwapResult, Version } from './store.ts';
 import type { Decision } from './try-once.ts';
 import { TryOnce } from './try-once.ts';
 
-/** How often a follower asks whether the holder's processes have died: no store read, two syscalls. */
+/**
+ * How often a follower asks whether the holder's processes have died. That takes no read of the
+ * store, but two syscalls.
+ */
 const proofEveryMs = 100;
 
-/** A seat that may have been won: with the record that was sent for it. */
+/** A seat that may have been won, with the record that was sent for it. */
 type PendingWin<Guard> = Omit<Won<Guard>, 'version'>;
 
 export type MakeGuard<Guard> = (token: bigint) => Guard;
@@ -62,7 +65,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   readonly #guard: MakeGuard<Guard>;
   readonly #observation: Observation;
   readonly #loss: LossWatch;
-  /** Kept from one campaign to the next: whatever this handle has led before is over by then. */
+  /** Kept from one campaign to the next: all earlier terms of this handle are over by then. */
   readonly #own = new OwnWrites();
   readonly #lateWrites: LateWrites;
   #delisted: Promise<void> = Promise.resolve();
@@ -75,7 +78,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#observation = new Observation(store, scope);
     this.#loss = new LossWatch(store, scope);
     this.#lateWrites = new LateWrites(store, scope, this.#own);
-    // Without hints the others only see a vacant seat at their next poll.
+    // Without hints the others see a vacant seat only at their next poll.
     const { pollEveryMs, operationTimeoutMs } = scope.timing;
     this.standAsideMs =
       store.watch === undefined
@@ -87,7 +90,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     this.#candidate = candidate;
   }
 
-  /** Nothing is sent any more in the background. */
+  /** Stops sending in the background. */
   close(): void {
     this.#lateWrites.stop();
   }
@@ -105,7 +108,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       );
     } catch (error) {
       if (error instanceof InvalidOptionError) throw error;
-      // Then its death cannot be proved, and the others wait.
+      // The death of this process can then not be proved, and the others wait.
       onTrouble('describing a process', error);
       return undefined;
     }
@@ -135,11 +138,11 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         }
         const outcome = await this.#attempt(sighting, candidacy, signal);
         if (typeof outcome === 'object') return { kind: 'won', seat: outcome };
-        // The record has moved on: look again at once. Or it has not, for writes are refused
-        // or lost: then trying on must not make this loop hot.
+        // The record has moved on, so look again at once. Or it has not, because writes are refused
+        // or lost. Then trying on must not make this loop hot.
         const hasMoved = this.#observation.sighting?.version !== sighting.version;
         if (tryOnce !== undefined) {
-          // Else the attempt has said what is wrong. A conflict may leave no new version behind: a
+          // A failed attempt has told its reason. A conflict may leave no new version behind: a
           // transaction that lost against a neighbour's was rolled back.
           const isTry = hasMoved || outcome === 'conflict';
           if (!isTry) return { kind: 'refused' };
@@ -150,7 +153,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         shown = sighting;
         return { kind: 'wait', ms: Math.min(5, timing.retryBackoffMs) * random() };
       },
-      // Who is proved gone was gone before the attempt that failed: that must not cut its pause short.
+      // A holder that is proved gone was gone before the attempt that failed. So it must not cut
+      // the pause short.
       pause: (ms, hasFailed) =>
         this.#pause(ms, hasFailed ? undefined : shown, lookout.wakeup, signal),
       bearsFailure: () => tryOnce?.bearsFailure() !== false,
@@ -194,7 +198,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     }
     const { candidate, held, tokenless } = holding;
     const leftMs = record.leaseMs - unchangedMs;
-    // Its leader is gone, but its job was done: it is not to be done again before then.
+    // The leader is gone, but its job was done, and is not to be done again before then.
     const heldMs =
       held === undefined ? 0 : Math.min(held.untilUnixMs - wallMs, held.ms - unchangedMs);
     const why: NotElectedReason =
@@ -205,11 +209,12 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     return heldMs > 0 ? wait(heldMs, timing.pollEveryMs, why) : 'attempt';
   }
 
-  /** Nobody believes in the term of this record, although its lease still runs. */
+  /** True when no process believes in the term of this record, although its lease still runs. */
   #isOver(record: LeaseRecord): boolean {
     const { clock, timing } = this.#scope;
-    // Nobody but this very object could believe in a late write of its own, and it does not. A renewal
-    // counts as late only while we could believe in it: so long the others wait, and nobody has won since.
+    // Only this very object could believe in a late write of its own, and it does not. A renewal
+    // counts as late only while we could believe in it. The others wait for that long, so none
+    // has won since.
     const isLate =
       this.#lateWrites.wrote(record) ||
       this.#own.wroteLate(record, readClocks(clock), timing.beliefMs);
@@ -226,7 +231,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     );
   }
 
-  /** @returns `failed` after it has told why */
+  /** @returns `failed` after the reason was told */
   async #attempt(
     sighting: Sighting,
     candidacy: Candidacy,
@@ -236,12 +241,12 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const previous = this.#lateWrites.beneath(sighting.record);
     const wasOurs = this.#own.wrote(previous);
     const unfenced = unfencedAfter(previous, wasOurs);
-    // Not before: a process that was put to sleep and restored meanwhile is described otherwise.
+    // Not earlier: the description changes when a process is put to sleep and restored meanwhile.
     const self = await this.describe({ pid: process.pid });
     const state = candidacy.stateAtWin(unfenced, self);
     const history = historyAfter(previous, clock.wallMs());
     const next = this.#winningRecord(sighting.record, unfenced, history, state);
-    // Before the write: a guard that cannot be made must not leave a seat that nobody takes.
+    // Before the write. Otherwise a guard that cannot be made would leave a seat without a leader.
     const guard = this.#makeGuard(next.token);
     const attempts = new Attempts(this.#own);
     const sentAt = readClocks(clock);
@@ -260,8 +265,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     let result: SwapResult | undefined;
     let refusal: unknown;
     try {
-      // Whoever wants us to stop waits for the answer: the write goes on travelling, and a look at
-      // the store could overtake it. A seat that is won meanwhile is given back by the campaign.
+      // A stop waits for the answer: the write travels on, and a look at the store could overtake
+      // it. If the seat is won meanwhile, the campaign gives it back.
       const unstoppable = new AbortController().signal;
       const swap = { record: next, version: sighting.version };
       result = await swapStore(this.#store, this.#scope, swap, unstoppable);
@@ -275,8 +280,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   }
 
   /**
-   * Conflict or unknown: a retry inside a client library may have met its own first success, and
-   * an unknown write may have landed. Only the record itself can tell, by our nonce.
+   * After a conflict or an unknown outcome. A retry inside a client library may have met its
+   * own first success, and an unknown write may have landed. Only the record itself can tell,
+   * by our nonce.
    */
   async #readBack(
     pendingWin: PendingWin<Guard>,
@@ -288,17 +294,17 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const { record: next, belief } = pendingWin;
     const leastMs = timing.stopMarginMs + timing.retryBackoffMs;
     for (;;) {
-      // It counts already. What a look finds lost of it stays lost, should this have been the win.
+      // The belief counts already. If this was the win, time that a look finds lost stays lost.
       belief.remainingMs();
       try {
         const reading = await this.#observation.read(signal);
         this.#lateWrites.see(reading);
         const nonceIsOurs = reading.record?.nonce === next.nonce;
-        // A revoked one is a late write: nobody has believed in it, and nobody shall.
+        // A revoked record is a late write. No process has believed in it, and none shall.
         if (nonceIsOurs && reading.record?.holding?.revoked === false) {
           return this.#won(pendingWin, reading.record, reading.version);
         }
-        // The store can be read but not written, by nobody's fault but ours.
+        // The store can be read but not written, and waiting does not cure that.
         if (isIncurable(refusal)) {
           this.#lateWrites.clear();
           throw refusal;
@@ -387,8 +393,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
   }
 
   /**
-   * Being listed is for people: campaigning neither waits for it nor fails with it.
-   * @returns takes the candidate off the list; never rejects, and is bounded
+   * Puts the candidate on a list for people. Campaigning neither waits for that nor fails with it.
+   * @returns a function that takes the candidate off the list. It never rejects, and is bounded
    */
   #enlist(): () => Promise<void> {
     const { clock, timing, onTrouble } = this.#scope;
@@ -416,7 +422,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       left.abort();
       this.#delisted = enlisted.then(async (delist) => {
         if (delist !== undefined) await attempt(delist);
-        // It was not done in time, and may still be: then it is undone, and nobody waits for that.
+        // The entry was not made in time, and may still come. Then it is undone in the background.
         else void pending?.then(attempt, () => {});
       });
       return this.#delisted;

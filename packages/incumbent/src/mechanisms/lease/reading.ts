@@ -3,37 +3,40 @@ import type { Scope } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
-/** One state of the record, and since when its holder's last write has stood as far as we know. */
+/**
+ * One state of the record, and the time since which its holder's last write has stood, as far
+ * as we know.
+ */
 export interface Sighting {
   readonly record: LeaseRecord | undefined;
   readonly version: Version;
   /**
-   * Monotonic. Read *after* the response in which this write was first seen: then the write came
-   * before it, and a lease counted from here ends no earlier than its holder's belief (S1). Moved
-   * back only by the store's own age of the record, less the bound on its clock's steps, and never
-   * to before a look that did not show this write.
+   * Monotonic. Read *after* the response in which this write was first seen, so the write came
+   * before. A lease that counts from here ends no earlier than its holder's belief (S1). Only the
+   * store's own age of the record moves it back, less the bound on its clock's steps. It never goes
+   * back to before a look that did not show this write.
    *
-   * A write is known by its nonce. What operators write keeps the nonce and moves only the version:
-   * it prolongs nobody's belief, so it must not prolong the wait either.
+   * A write is known by its nonce. An operator's write keeps the nonce and moves only the version.
+   * It prolongs no belief, so it must not prolong the wait either.
    */
   readonly sinceMs: number;
-  /** Of the store's memory, where it has several. */
+  /** The life of the store's memory, where the store has several. */
   readonly life?: string;
   /**
-   * Monotonic, of a store with lives: since when this one has been there, counted as `sinceMs` is.
-   * Whatever was confirmed and then lost was confirmed before.
+   * Of a store with lives: the time since which this one has been there, monotonic, counted as
+   * `sinceMs` is. All that was confirmed and then lost was confirmed before.
    */
   readonly lifeSinceMs?: number;
-  /** Monotonic: when it began by the word of the store, for people. */
+  /** When that life began, as the store tells it, monotonic. For people. */
   readonly lifeBornMs?: number;
 }
 
-/** Reads a store within bounds and remembers since when the present version has stood. */
+/** Reads a store within bounds, and remembers since when the present version has stood. */
 export class Observation {
   readonly #store: LeaseStore;
   readonly #scope: Scope;
   #sighting: Sighting | undefined;
-  /** Monotonic: what stands in `#sighting` stood there after this. What is not in it is newer. */
+  /** Monotonic. The contents of `#sighting` stood there after this. Anything else is newer. */
   #stoodAfterMs = Number.NEGATIVE_INFINITY;
 
   constructor(store: LeaseStore, scope: Scope) {
@@ -53,11 +56,11 @@ export class Observation {
   }
 
   /**
-   * What has just come from the store, read or with a hint.
+   * A reading that has just come from the store, by a read or with a hint.
    *
-   * The store's word for an age counts once, when something is seen first, and no further back than
-   * our own clock bears out. So whoever has looked before is not misled by a store whose clock is set
-   * forward, however far.
+   * An age that the store tells counts once, when the state is seen first, and no further back than
+   * our own clock bears out. So a candidate that has looked before is not misled by a store whose
+   * clock is set forward, however far.
    */
   see(reading: Reading): Sighting {
     const seenAtMs = this.#scope.clock.monotonicMs();
@@ -79,20 +82,20 @@ export class Observation {
     return this.#sighting;
   }
 
-  /** Of what is new to us. */
+  /** The instant from which a state that is new to us counts. */
   #countedFrom(seenAtMs: number, ageMs: number | undefined): number {
     const { clockStepMs } = this.#store;
     if (ageMs === undefined || clockStepMs === undefined) return seenAtMs;
     return Math.max(seenAtMs - Math.max(0, ageMs - clockStepMs), this.#stoodAfterMs);
   }
 
-  /** How long the holder's last write has stood. */
+  /** How long the holder's last write has stood, in ms. */
   unchangedMs(sighting: Sighting): number {
     return this.#scope.clock.monotonicMs() - sighting.sinceMs;
   }
 }
 
-/** Looks at the store by hints: at what they bring, else at what a read shows. */
+/** Looks at the store on hints. Uses the reading that a hint brings, or else reads. */
 export class Lookout {
   readonly wakeup: Wakeup = new Wakeup();
   readonly #observation: Observation;
@@ -103,7 +106,8 @@ export class Lookout {
   constructor(store: LeaseStore, scope: Scope, observation: Observation) {
     this.#observation = observation;
     this.#unwatch = watchStore(store, scope, (reading) => {
-      // What comes during a read may be older than what that read shows: it is read again.
+      // A reading that comes during a read may be older than the result of that read.
+      // So read again.
       this.#told = this.#isReading ? undefined : reading;
       this.wakeup.raise();
     });
@@ -132,7 +136,7 @@ function isSameWrite(known: Sighting, reading: Reading): boolean {
   return known.record !== undefined && known.record.nonce === reading.record?.nonce;
 }
 
-/** Hints are a help, not a need: a store that cannot give them is polled. */
+/** Hints are a help and no need: a store that cannot give them is polled. */
 export function watchStore(
   store: LeaseStore,
   scope: Scope,
@@ -146,7 +150,7 @@ export function watchStore(
   }
 }
 
-/** How often those who wait look at the store unasked. */
+/** How often waiting candidates look at the store without a hint, in ms. */
 export function lookEveryMs(store: LeaseStore, { timing }: Scope): number {
   return store.hintsWork === true
     ? Math.max(timing.leaseMs, timing.pollEveryMs)
@@ -167,7 +171,7 @@ export function readStore(store: LeaseStore, scope: Scope, signal: AbortSignal):
 /** A conditional write. */
 export interface Swap {
   readonly record: LeaseRecord;
-  /** That is to be replaced. */
+  /** The version that is to be replaced. */
   readonly version: Version;
 }
 

@@ -20,13 +20,13 @@ import { released } from '../../record/transitions.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
 
-/** How often one confirmation re-tries on a version that an operator's write has moved. */
+/** How often one confirmation tries again on a version that an operator's write has moved. */
 const triesPerConfirmation = 3;
 
-/** Of how many of our writes the hints may still be on their way. */
+/** For how many of our writes the hints may still be on their way. */
 const hintsOnTheirWay = 32;
 
-/** A release is tried again soon, and then less and less soon. */
+/** A release is tried again soon, and then at growing intervals. */
 const firstReleasePauseMs = 50;
 
 export interface Won<Guard> {
@@ -37,7 +37,7 @@ export interface Won<Guard> {
   readonly belief: Belief;
   readonly state: SeatState;
   readonly guard: Guard;
-  /** By the record that was replaced. */
+  /** As the replaced record names it. */
   readonly predecessor: Predecessor | undefined;
   readonly unfenced: readonly UncleanLeader[];
 }
@@ -46,7 +46,7 @@ export interface Won<Guard> {
 type Finding =
   /** A write of ours that had no answer has landed. */
   | { readonly kind: 'applied'; readonly sentAt: Instant; readonly state: SeatState }
-  /** Ours, but no newer than what we know: an operator's request came between. */
+  /** The record is ours, but no newer than we know: an operator's request came between. */
   | { readonly kind: 'ours' }
   /** Nothing has changed: the attempt may still land. */
   | { readonly kind: 'unchanged' }
@@ -62,7 +62,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   readonly state: SeatState;
   readonly predecessor: Predecessor | undefined;
   readonly unfenced: readonly UncleanLeader[];
-  /** Belief of the predecessor was over before the seat could be won. */
+  /** The predecessor's belief was over before the seat could be won. */
   readonly waitBeforeAnnounceMs = 0;
   readonly #store: LeaseStore;
   readonly #scope: Scope;
@@ -70,7 +70,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   readonly #attempts: Attempts;
   #record: LeaseRecord;
   #version: Version;
-  /** The versions that were ours to know last. */
+  /** The versions that we have last taken for ours. */
   #adopted: readonly Version[];
   #events: SeatEvents | undefined;
   #unwatch: (() => void) | undefined;
@@ -97,8 +97,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   attach(events: SeatEvents): void {
     this.#events = events;
     this.#unwatch = watchStore(this.#store, this.#scope, (told) => {
-      // What a hint brings may be an older write of ours: if that counted, each confirmation would
-      // call for the next one.
+      // A hint may bring an older write of ours. If that counted, each confirmation would call
+      // for the next.
       if (told === undefined || !this.#adopted.includes(told.version)) void this.#checkHint();
     });
     this.#deliver();
@@ -167,8 +167,8 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
       } catch (error) {
         if (signal.aborted) throw error;
         onTrouble('releasing', error);
-        // The write may have landed: that shows as a conflict, and then by its nonce or as a record
-        // that is not ours any more. Either way nothing of a successor's is touched.
+        // The write may have landed. That shows as a conflict, and then by its nonce, or as a
+        // record that is not ours any more. Either way the record of a successor is not touched.
       }
       await sleep(clock, pauseMs, signal);
       pauseMs = Math.min(2 * pauseMs, timing.retryBackoffMs);
@@ -176,7 +176,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
   }
 
   async abandon(): Promise<void> {
-    // The lease runs out by itself; writing anything would only move its end.
+    // The lease runs out by itself. A write would only move its end.
     this.#detach();
   }
 
@@ -209,7 +209,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     this.#attempts.settle(record.nonce);
   }
 
-  /** Tells the term what operators have left in the record. */
+  /** Reports operators' requests in the record to the term. */
   #deliver(): void {
     const { holding, ended } = this.#record;
     if (ended) this.#events?.onElectionEnded();
@@ -218,7 +218,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     if (drain !== undefined) this.#events?.onDrained(drain.untilUnixMs);
   }
 
-  /** Our own writes raise hints too: only a version that we do not know is worth a confirmation. */
+  /** Our own writes raise hints too. Only a version that we do not know is worth a confirmation. */
   async #checkHint(): Promise<void> {
     if (this.#writing || this.#checkingHint || this.#events === undefined) return;
     this.#checkingHint = true;
@@ -227,7 +227,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
       const reading = await readStore(this.#store, this.#scope, done.signal);
       if (!this.#writing && reading.version !== this.#version) this.#events?.onHint();
     } catch {
-      // A hint is only a hint: the next confirmation will meet whatever is wrong.
+      // A hint is only a hint. The next confirmation meets the same trouble and reports it.
     } finally {
       this.#checkingHint = false;
     }

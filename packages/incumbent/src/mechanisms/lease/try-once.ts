@@ -5,21 +5,21 @@ import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Terms } from '../../record/record.ts';
 import { electedSince, termsOf } from '../../record/record.ts';
 
-/** How often it tries on a record that somebody else has moved, without having been elected. */
+/** How often it tries on a record that another candidate has moved without being elected. */
 const mostAttempts = 10;
 
-/** What the present record allows: an attempt now, or another look in so many ms, and why. */
+/** The answer to the present record: an attempt now, or another look in `ms`, and why. */
 export type Decision = 'attempt' | { readonly ms: number; readonly why: NotElectedReason };
 
 /**
- * A candidate that does not wait for others. It waits for a store that settles, within a bound: many of
- * its kind may have begun at the same instant, and one of them is to win.
+ * A candidate that does not wait for others. It waits for a store that settles, within a bound.
+ * Many candidates of this kind may have begun at the same instant, and one of them is to win.
  */
 export class TryOnce {
   readonly #scope: Scope;
   readonly #settles: boolean;
   #found: Terms | undefined;
-  /** Monotonic: how long it bears that the store is away, and settles. */
+  /** Until then it bears that the store is away or settles, monotonic. */
   #untilMs = Number.NEGATIVE_INFINITY;
   #attempts = 0;
 
@@ -28,14 +28,14 @@ export class TryOnce {
     this.#settles = settles;
   }
 
-  /** Why it goes no further; undefined when it does. */
+  /** Why it goes no further. Undefined when it does. */
   refusal(record: LeaseRecord | undefined, decision: Decision): NotElectedReason | undefined {
     const { clock, timing } = this.#scope;
     const now = termsOf(record);
     this.#found ??= now;
     const why = decision === 'attempt' ? undefined : decision.why;
     if (why !== undefined && why.kind !== 'settling') return why;
-    // Its job was done while this one waited.
+    // Another candidate did the job while this one waited.
     const elected = electedSince(this.#found, now);
     if (elected !== undefined || why === undefined) return elected;
     if (!this.#settles) return why;
@@ -47,12 +47,12 @@ export class TryOnce {
     return nowMs < this.#untilMs ? undefined : why;
   }
 
-  /** Whether it asks again after a failure: only a store that settles is borne with. */
+  /** True when it asks again after a failure. It is patient only with a store that settles. */
   bearsFailure(): boolean {
     return this.#scope.clock.monotonicMs() < this.#untilMs;
   }
 
-  /** Why it tries no more although the record has moved under an attempt. */
+  /** Why it does not try again, although the record has moved under an attempt. */
   attemptFailed(): NotElectedReason | undefined {
     this.#attempts += 1;
     if (this.#attempts < mostAttempts) return undefined;

@@ -9,9 +9,9 @@ import { viewOf } from '../queue/observer.ts';
 import type { LockStore } from './store.ts';
 
 /**
- * What operators do: as with a queue, but who waits for a lock is not known, so whoever is named for
- * a transfer is taken at the operator's word. If nobody of that name comes, the others take the seat
- * when the reservation is over.
+ * Operators' requests, as with a queue. But the waiting candidates of a lock are not known. So a
+ * transfer takes any name that the operator gives. If no candidate of that name comes, the others
+ * take the seat when the reservation is over.
  */
 export function administerLock(
   store: LockStore,

@@ -15,7 +15,7 @@ import { LockRace } from './race.ts';
 import type { LockParts, LockSettings } from './settings.ts';
 import type { LockStore } from './store.ts';
 
-/** An election for a lock. Only its holder is known, so who waits cannot be listed. */
+/** An election for a lock. Only its holder is known, so waiting candidates cannot be listed. */
 export class LockElection<Guard> implements ElectionBackend<Guard> {
   readonly canListCandidates = false;
   readonly #parts: LockParts<Guard>;

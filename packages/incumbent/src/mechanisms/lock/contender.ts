@@ -28,16 +28,16 @@ import type { Holder, LockReading, Survey } from './store.ts';
 
 type Hindrance = Extract<NotElectedReason, { readonly kind: 'reserved' | 'held' | 'drained' }>;
 
-/** A lock that is ours, and since when that is known. */
+/** A lock that is ours, and the time since which that is known. */
 interface OurLock {
   readonly entry: Entry;
   readonly place: Place;
   readonly sentAt: Instant;
-  /** Read after it was. */
+  /** Read after that time. */
   readonly found: LockReading;
 }
 
-/** One campaign for the lock: take it, or watch who has it. */
+/** One campaign for the lock: take it, or watch its holder. */
 export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
   readonly #parts: LockParts<Guard>;
   readonly #memory: LockMemory;
@@ -49,7 +49,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
   /** Set as long as an attempt of ours may have made the lock, or may still make it. */
   #entry: Entry | undefined;
   #watched: Watched<Holder | undefined> | undefined;
-  /** Since when a reservation or a held seat has been seen. */
+  /** The time since which a reservation or a held seat has been seen. */
   #seen: Seen | undefined;
   /** The first record that was looked at. */
   #found: { readonly record: QueueRecord | undefined } | undefined;
@@ -59,7 +59,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     this.#memory = memory;
     this.#campaign = campaign;
     this.#stopListening = parts.store.session.onEvent((event) => {
-      // Watches live on over a reconnection; only what failed is to be tried again at once.
+      // Watches live on over a reconnection. Only failed calls are to be tried again at once.
       if (event === 'over' || (event === 'restored' && this.#isAfterFailure)) this.#wakeup.raise();
     });
     this.#stopWaiting = parts.store.onUnclaimed(() => this.#wakeup.raise());
@@ -69,7 +69,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     this.#wakeup.clear();
     const step = await this.#step();
     if (typeof step !== 'number') return { kind: 'won', seat: step };
-    // What is made by nobody we see, and cannot be made by us, must not make the loop hot.
+    // A lock without a visible holder that we cannot make must not make the loop hot.
     if (step === 0) return { kind: 'unchanged' };
     return this.#campaign.once ? { kind: 'refused' } : { kind: 'wait', ms: step };
   }
@@ -92,13 +92,16 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     if (!hasWon && entry !== undefined) await this.#parts.leftovers.leave(entry, undefined);
   }
 
-  /** One decision. @returns the seat, or how long to wait for an event; 0: look again at once */
+  /**
+   * Makes one decision.
+   * @returns the seat, or how long to wait for an event in ms. 0: look again at once
+   */
   async #step(): Promise<QueueSeat<Guard> | number> {
-    // What it may have made went with the session that it was claimed in.
+    // A lock that this entry may have made went with the session of its claim.
     if (this.#entry !== undefined && !this.#parts.store.isClaimedFor(this.#entry)) {
       this.#entry = undefined;
     }
-    // The reply to an attempt of ours was lost: a server may lag behind what has become of it.
+    // The reply to an attempt of ours was lost. A server may lag behind its outcome.
     if (this.#entry !== undefined) {
       await this.#ask('catching up', (operation) => this.#parts.store.sync(operation));
     }
@@ -109,11 +112,11 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     return holder === undefined ? this.#tryToTake(reading) : this.#meet(holder, reading);
   }
 
-  /** Somebody has the lock, and that may be us. */
+  /** The lock has a holder, and that may be us. */
   async #meet(holder: Holder, reading: LockReading): Promise<QueueSeat<Guard> | number> {
     const entry = this.#entry;
     if (entry === undefined) return this.#waitFor(holder, reading);
-    // It is there, and the attempt that may have made it was ours.
+    // The lock is there, and the attempt that may have made it was ours.
     if (holder.isOfOurSession) {
       const { place } = holder;
       const { session } = this.#parts.store;
@@ -127,12 +130,13 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
       }
       // A copy of this process has our session, and leads.
     }
-    // Or somebody else's, and what we have asked for before is decided: none of it is there.
+    // Or it is another candidate's. Our earlier attempts are decided then: none of them
+    // made this lock.
     await this.#resign();
     return this.#waitFor(holder, reading);
   }
 
-  /** Nobody has the lock. */
+  /** The lock has no holder. */
   async #tryToTake(reading: LockReading): Promise<QueueSeat<Guard> | number> {
     const { clock } = this.#parts.scope;
     const { candidate, candidacy, once } = this.#campaign;
@@ -159,7 +163,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     }
     this.#entry = entry;
     const sentAt = readClocks(clock);
-    // Not cut short by whoever wants us to stop: what is won meanwhile is given back in order.
+    // A stop does not cut this short: a lock that is won meanwhile is given back in order.
     const { signal } = new AbortController();
     const taken = await askBounded(this.#parts.scope, 'taking the lock', signal, (operation) =>
       this.#parts.store.take(entry, operation),
@@ -189,7 +193,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
         this.#parts.store.watchHolder(operation),
       );
       this.#watched = watched;
-      // Gone before it could be watched.
+      // The holder was gone before it could be watched.
       if (watched.value?.name !== holder.name) return 0;
       void watched.changed.then(() => {
         if (this.#watched === watched) this.#wakeup.raise();
@@ -210,8 +214,9 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
   }
 
   /**
-   * A member of another make whose lock was deleted by hand may become active when ours has been made.
-   * Tokens rise, and that one's is the higher one: so the lock is given back and made anew.
+   * A member of another make whose lock was deleted by hand may become active when ours has
+   * been made. Tokens must rise, and its token is the higher one. So the lock is given back
+   * and made anew.
    */
   async #seatUnlessOvertaken(lock: OurLock): Promise<QueueSeat<Guard> | number> {
     const { record, isTheirs } = lock.found;
@@ -222,7 +227,7 @@ export class LockContender<Guard> implements Contender<QueueSeat<Guard>> {
     return 0;
   }
 
-  /** The lock is ours; it is announced when the predecessor's belief is over and it is fenced. */
+  /** The lock is ours. It is announced when the predecessor's belief is over and it is fenced. */
   #seat(lock: OurLock): QueueSeat<Guard> {
     const { place, found } = lock;
     const { record, wasFenced } = found;

@@ -1,11 +1,12 @@
 /**
- * The race for a lock node (Hadoop's ActiveStandbyElector): whoever makes it leads, everybody else
- * watches it, and all race again when it is gone. For small groups: all of them wake up.
+ * The race for a lock node, as Hadoop's ActiveStandbyElector runs it. The candidate that makes the
+ * node leads. All others watch it, and all race again when it is gone. For small groups, because
+ * all of them wake up.
  *
  * The name of the lock recurs, so nothing is concluded from the name alone. "It exists" is never by
- * itself "somebody else has it": the reply of an own attempt may have been lost. And what is there is
- * ours only if it is of our session, which only one candidate at a time may use (`claim`), and has the
- * number that it had when it was won.
+ * itself "another candidate has it": the reply to our own attempt may have been lost. A lock is
+ * ours only if it is of our session, and has the number that it had when it was won. Only one
+ * candidate at a time may use a session (`claim`).
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
@@ -27,7 +28,7 @@ export class LockRace<Guard> implements Contest<Guard> {
     this.#parts = parts;
     this.#candidate = candidate;
     this.#memory = new LockMemory(parts);
-    // Who polls does not see a free lock any sooner.
+    // A candidate that polls does not see a free lock any sooner.
     const { pollMs } = parts.settings;
     const { operationTimeoutMs } = parts.scope.timing;
     this.standAsideMs =

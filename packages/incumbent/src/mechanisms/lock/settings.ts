@@ -2,7 +2,7 @@ import type { QueueParts, QueueSettings } from '../queue/settings.ts';
 import type { LockStore } from './store.ts';
 
 export interface LockSettings<Guard> extends QueueSettings<Guard> {
-  /** Look so often at the lock instead of watching it. */
+  /** How often to look at the lock instead of watching it. Undefined: watch. */
   readonly pollMs: number | undefined;
 }
 

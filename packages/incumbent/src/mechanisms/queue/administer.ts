@@ -1,6 +1,6 @@
 /**
- * What operators do with a queue. Those who only wait can be sent to the end of it: deleting a place is safe as
- * long as the leader's own is there, which the same transaction checks.
+ * Operators' requests on a queue. Waiting members can be sent to its end by deleting their places.
+ * That is safe as long as the leader's own place is there, which the same transaction checks.
  */
 
 import { formatDuration } from '../../base/duration.ts';
@@ -19,27 +19,27 @@ import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
 import type { Amendment, EndMark, Member, QueueStore, RecordReading } from './store.ts';
 
-/** What is to be written, and which places are to be deleted with it. */
+/** The record to write, and the places to delete with it. */
 interface Change {
   readonly record: QueueRecord;
   /** A place that must be there. */
   readonly present?: string;
   readonly remove?: readonly string[];
-  /** What that lifts. */
+  /** The hold that this lifts. */
   readonly lifted?: LiftedHold;
 }
 
-/** With what an operator's request is carried out. */
+/** The tools by which an operator's request is carried out. */
 interface Administration {
   readonly store: QueueStore;
   readonly scope: Scope;
   readonly ask: Ask;
 }
 
-/** What one look found. */
+/** The result of one look. */
 interface Situation {
   readonly reading: RecordReading;
-  /** In order. */
+  /** In the order of the queue. */
   readonly members: readonly Member[];
   /** The leader that the record names, if its place is there. */
   readonly leader: Member | undefined;
@@ -73,7 +73,7 @@ async function planFor(
 ): Promise<Plan | undefined> {
   const { reading, members } = situation;
   const { endMark } = store;
-  // What is not there is over.
+  // An election that is not there is over.
   const isNothing = reading.version === undefined && endMark !== undefined;
   if (request.kind === 'end' && isNothing) return undefined;
   if (reading.isForeign === true && endMark !== undefined) {
@@ -83,14 +83,16 @@ async function planFor(
         return true;
       }
       await ask('marking the end', (operation) => endMark.set(operation));
-      // The mark says it all, and nobody who waits may be promoted on the way.
+      // The mark says it all. Removing from the end keeps any waiting member from being promoted
+      // on the way.
       await removeAll(store, members, ask);
       return true;
     };
     return { write };
   }
-  // With the record in one transaction: a leader of ours that sees the mark alone leaves at once, and
-  // of an end and a reopening at the same time one is done whole, after the other.
+  // The mark is written with the record in one transaction, for two reasons. A leader of ours that
+  // sees the mark alone leaves at once. And when an end and a reopening come together, one is done
+  // whole, after the other.
   const mark = await changeOfMark(request, endMark, ask);
   const change =
     changeFor(request, situation, scope, endMark !== undefined) ??
@@ -107,7 +109,9 @@ async function planFor(
   return { lifted, write };
 }
 
-/** What is to become of the mark of the end; undefined: it is as it should be, or there is none. */
+/**
+ * How the mark of the end must change. Undefined: it is as it should be, or this layout has none.
+ */
 async function changeOfMark(
   { kind }: AdminRequest,
   endMark: EndMark | undefined,
@@ -128,14 +132,17 @@ function refuseForeign(store: QueueStore, scope: Scope, request: AdminRequest): 
   );
 }
 
-/** From the last to the first, one by one: who has gone already is no reason to stop. */
+/** From the last to the first, one by one. A member that has gone already is no reason to stop. */
 async function removeAll(store: QueueStore, members: readonly Member[], ask: Ask): Promise<void> {
   for (const { name } of [...members].reverse()) {
     await ask('removing a place', (operation) => store.remove(name, operation));
   }
 }
 
-/** The record with the request in it; undefined when it says so already or there is nothing to do. */
+/**
+ * The record with the request in it. Undefined when it shows the request already, or there is
+ * nothing to do.
+ */
 function changeFor(
   request: AdminRequest,
   situation: Situation,
@@ -159,7 +166,7 @@ function changeFor(
       const between = membersBefore(to, situation);
       const next = asked(record, { kind: 'transfer', to, nonce: uniqueId() });
       if (next === undefined && between.length === 0) return undefined;
-      // Whoever was before the one that is named enters again behind it.
+      // Members before the one that is named enter again behind it.
       const remove = between.map(({ name }) => name);
       return { record: next ?? record, present: leader.name, remove };
     }
@@ -174,9 +181,9 @@ function changeFor(
       return { record: next, present: leader.name, remove: waiting.map(({ name }) => name) };
     }
     case 'end': {
-      // From the last to the first, so that nobody is promoted on the way; a leader of ours sees
-      // the mark, and goes in order. Others know of no end but their own library's: one whose place
-      // is deleted would go on, or come back and lead beside it.
+      // From the last to the first, so that none is promoted on the way. A leader of ours sees the
+      // mark, and goes in order. Members of another make know only the end of their own library. If
+      // its place is deleted, such a member would go on, or come back and lead beside the others.
       const waiting = waitingMembers(situation).filter(({ isOurs }) => isOurs || othersKnowTheEnd);
       const next = ended(record, true);
       if (next === undefined && waiting.length === 0) return undefined;
@@ -224,7 +231,10 @@ function vacate(
   return next && { record: next, present: name };
 }
 
-/** The seat is nobody's: what keeps it closed. Its last leader stays in the record, to be waited out. */
+/**
+ * No candidate has the seat: lifts the hold that keeps it closed. The last leader stays in the
+ * record, to be waited out.
+ */
 function liftOf(record: QueueRecord, wallMs: number): Change | undefined {
   const { holding, reservation, history } = record;
   const lifted =
@@ -234,13 +244,19 @@ function liftOf(record: QueueRecord, wallMs: number): Change | undefined {
   return lifted && { record: opened(record), lifted };
 }
 
-/** Everybody but a leader of ours; and not whoever of ours is about to lead, who sees the record. */
+/**
+ * All members but a leader of ours. One of ours that is about to lead is left out too: it
+ * sees the record.
+ */
 function waitingMembers({ members, leader }: Situation): readonly Member[] {
   if (leader !== undefined) return members.filter(({ name }) => name !== leader.name);
   return members.filter(({ isOurs }, index) => index > 0 || !isOurs);
 }
 
-/** Those between the leader and the candidate `id`. @throws RefusedError */
+/**
+ * The members between the leader and the candidate `id`.
+ * @throws RefusedError
+ */
 function membersBefore(id: string, situation: Situation): readonly Member[] {
   const waiting = waitingMembers(situation);
   const index = waiting.findIndex(({ candidate, isOurs }) => isOurs && candidate.id === id);

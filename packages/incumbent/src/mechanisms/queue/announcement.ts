@@ -7,14 +7,14 @@ import { historyAfter } from '../../record/transitions.ts';
 import { isLeadingIn } from './named-places.ts';
 import type { Place, QueueStore } from './store.ts';
 
-/** Who leads, from where, and what it shows. */
+/** The leader, its place, and the state that it shows. */
 export interface Announcement {
   readonly candidate: CandidateInfo;
   readonly place: Place;
   readonly state: SeatState;
 }
 
-/** The record that names its place as leading. */
+/** The record that names this place as leading. */
 export function announcedRecord(
   store: Pick<QueueStore, 'nameHere'>,
   scope: Scope,

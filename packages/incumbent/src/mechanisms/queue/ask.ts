@@ -3,14 +3,14 @@ import { bounded } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
 
 /**
- * The timeout of an operation on which no belief depends, in ms: longer than that of a leader. The client
- * notices by itself when its server falls silent.
+ * The timeout of an operation on which no belief depends, in ms. It is longer than that of a
+ * leader, because the client itself notices when its server falls silent.
  */
 export function askTimeoutMs(timing: Timing): number {
   return Math.max(timing.operationTimeoutMs, timing.leaseMs / 2);
 }
 
-/** One operation of a candidate that campaigns, within that timeout. */
+/** Runs one operation of a candidate that campaigns, within that timeout. */
 export function askBounded<T>(
   scope: Scope,
   what: string,
@@ -22,7 +22,7 @@ export function askBounded<T>(
   return bounded(clock, name, askTimeoutMs(timing), signal, operation, onAnswer);
 }
 
-/** One operation, within that timeout. */
+/** Runs one operation within that timeout. */
 export type Ask = <T>(what: string, operation: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** For operators and observers. */

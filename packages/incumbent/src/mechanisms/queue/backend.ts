@@ -16,7 +16,7 @@ import { Queue } from './queue.ts';
 import type { QueueParts, QueueSettings } from './settings.ts';
 import type { QueueStore } from './store.ts';
 
-/** An election from a store with sessions: all that an adapter has to write is the store. */
+/** An election from a store with sessions. An adapter has to write only the store. */
 export class QueueElection<Guard> implements ElectionBackend<Guard> {
   readonly canListCandidates = true;
   readonly #parts: QueueParts<Guard>;
@@ -42,7 +42,10 @@ export class QueueElection<Guard> implements ElectionBackend<Guard> {
     return administerQueue(this.#parts.store, this.#parts.scope, request, signal);
   }
 
-  /** In the order of the queue. What the leader has proclaimed stands in the record. */
+  /**
+   * In the order of the queue. The leader's addresses and metadata come from the record, where it
+   * has proclaimed them.
+   */
   async candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]> {
     const { store, scope } = this.#parts;
     const ask = asking(scope, signal);

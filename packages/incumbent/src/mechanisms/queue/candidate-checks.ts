@@ -1,4 +1,4 @@
-/** What candidates check and ask, in the queue and for the one lock alike. */
+/** Checks and questions of candidates, for the queue and for the lock. */
 
 import type { Instant } from '../../base/clock.ts';
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
@@ -11,7 +11,8 @@ import type { QueueParts } from './settings.ts';
 import type { Place, QueueSession } from './store.ts';
 
 /**
- * A read-only server may show what the quorum never commits: nothing is concluded from that.
+ * A read-only server may show writes that the quorum never commits, so nothing is
+ * concluded from them.
  * @throws StoreUnavailableError
  */
 export function requireQuorum(session: QueueSession): void {
@@ -43,7 +44,10 @@ export function tokensWentBack(
   );
 }
 
-/** When the place was last known to be there, from now on. Undefined when it is not. */
+/**
+ * Confirms that the place is there, from now on.
+ * @returns when the request was sent. Undefined when the place is gone
+ */
 export function confirmNow(
   session: QueueSession,
   { clock, timing }: Scope,
@@ -56,7 +60,7 @@ export function confirmNow(
   return confirmations.confirm(place, isWanted, timing.operationTimeoutMs, signal);
 }
 
-/** Who is first, as the reason why somebody else is not elected. */
+/** The first in line, as the reason why another candidate is not elected. */
 export async function firstMember(
   { store, scope }: Pick<QueueParts<unknown>, 'store' | 'scope'>,
   signal: AbortSignal,

@@ -2,26 +2,27 @@ import type { Instant } from '../../base/clock.ts';
 import type { NotElectedReason } from '../../base/not-elected.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 
-/** Since when a write of the record has been seen. */
+/** The time since which one write of the record has been seen. */
 export interface Seen {
   readonly nonce: string;
   /** Monotonic. */
   readonly sinceMs: number;
 }
 
-/** A seat that is reserved for somebody else, or held although nobody works. */
+/** A seat that is reserved for another candidate, or held although no work runs. */
 export interface Closed {
-  /** To be handed in at the next look. */
+  /** Pass it to the next look. */
   readonly seen: Seen;
-  /** 0 or less: not any more. */
+  /** How much longer, in ms. 0 or less: not any more. */
   readonly leftMs: number;
   readonly why: Extract<NotElectedReason, { readonly kind: 'reserved' | 'held' }>;
 }
 
 /**
- * For how long the seat stays closed to candidate `id`: as long as the record says, but never longer than
- * that by our own clock, since the record was first seen. The writer's clock may be ahead.
- * @param now after the record was read
+ * How long the seat stays closed to candidate `id`: as long as the record says. But it is never
+ * longer than that by our own clock, counted from when the record was first seen. The writer's
+ * clock may be ahead.
+ * @param now both clocks, after the record was read
  */
 export function closedTo(
   id: string,

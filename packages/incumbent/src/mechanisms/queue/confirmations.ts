@@ -5,7 +5,7 @@ import { isIncurable, OperationTimeoutError, StoreUnavailableError } from '../..
 import { bounded } from '../../base/wait.ts';
 import type { Place, Presence, QueueSession } from './store.ts';
 
-/** What was learnt of a place; of one that is in none of them nothing was. */
+/** The findings of one proof. Nothing was learnt of a place that is in none of them. */
 interface Findings {
   readonly there: Set<Place>;
   readonly gone: Set<Place>;
@@ -16,25 +16,25 @@ interface Findings {
 /** One proof that is under way. */
 interface Proof {
   readonly sentAt: Instant;
-  /** By the places it asks for: never rejects. */
+  /** By the places that the proof asks for. Never rejects. */
   readonly findings: ReadonlyMap<Place, Promise<Findings>>;
 }
 
 const known = new WeakMap<QueueSession, WeakMap<Clock, Confirmations>>();
 
 /**
- * One proof for all terms of a session: whoever asks first pays for everybody, so that the number of
+ * One proof for all terms of a session. The term that asks first pays for all, so the number of
  * transactions does not grow with the number of terms. A proof is as old as its sending, by the
- * clock of those who share it.
+ * clock of the terms that share it.
  */
 export class Confirmations {
   readonly #session: QueueSession;
   readonly #clock: Clock;
-  /** The places of all terms, and when the request was sent that proved each last. */
+  /** The places of all terms, and when the request was sent that last proved each of them. */
   readonly #proved: Map<Place, Instant> = new Map();
   #current: Proof | undefined;
 
-  /** Those who share a session and a clock share their confirmations. */
+  /** Terms that share a session and a clock share their confirmations. */
   static of(session: QueueSession, clock: Clock): Confirmations {
     let byClock = known.get(session);
     if (byClock === undefined) {
@@ -54,7 +54,7 @@ export class Confirmations {
     this.#clock = clock;
   }
 
-  /** @param sentAt when the request was sent that proved it the first time */
+  /** @param sentAt when the request was sent that proved the place the first time */
   add(place: Place, sentAt: Instant): void {
     this.#proved.set(place, sentAt);
   }
@@ -64,9 +64,10 @@ export class Confirmations {
   }
 
   /**
-   * @param isWanted whether a proof that was sent then is new enough for the asker
-   * @returns when the request was sent that proves that the place is there; undefined when it is not.
-   *   Rejects when nothing was learnt
+   * Rejects when nothing was learnt.
+   * @param isWanted whether a proof that was sent then is new enough for the caller
+   * @returns when the request was sent that proves that the place is there. Undefined when
+   * it is gone
    */
   async confirm(
     place: Place,
@@ -95,12 +96,13 @@ export class Confirmations {
       if (joined === undefined || !(first.failed.get(place) instanceof OperationTimeoutError)) {
         return first;
       }
-      // Whoever began it gave it less time than we have. Others may have begun the next one by now.
+      // The term that began this proof gave it less time than we have. Others may have begun the
+      // next one by now.
       const next = join();
       proof = next === undefined || next.found === joined.found ? begin() : next;
       return proof.found;
     });
-    // The path may be there still, of a session that is over: that proves nothing.
+    // The path may still be there, of a session that is over. That proves nothing.
     if (found.gone.has(place) || this.#session.isOver(place)) return undefined;
     if (found.there.has(place)) return proof.sentAt;
     throw found.failed.get(place);
@@ -110,7 +112,7 @@ export class Confirmations {
     const places = [...new Set([...this.#proved.keys(), asking])].filter(
       (place) => !this.#session.isOver(place),
     );
-    // Before the request, on both clocks: whatever it proves was true after this.
+    // Read before the request, on both clocks: the proof holds for a time after this.
     const sentAt = readClocks(this.#clock);
     const findings = new Map<Place, Promise<Findings>>();
     const proof: Proof = { sentAt, findings };
@@ -131,19 +133,19 @@ export class Confirmations {
   #keep(there: ReadonlySet<Place>, sentAt: Instant): void {
     for (const place of there) {
       const before = this.#proved.get(place);
-      // Proofs may overtake each other; and a place may have been given up meanwhile.
+      // Proofs may overtake each other, and a place may have been given up meanwhile.
       if (before === undefined || this.#session.isOver(place)) continue;
       if (sentAt.monotonicMs > before.monotonicMs) this.#proved.set(place, sentAt);
     }
   }
 
-  /** What can be learnt of these in that time. Never rejects. */
+  /** Learns what it can of these places in that time. Never rejects. */
   async #find(places: readonly Place[], timeoutMs: number): Promise<Findings> {
     const found: Findings = { there: new Set(), gone: new Set(), failed: new Map() };
     const { signal } = new AbortController();
     try {
       await bounded(this.#clock, 'confirming', timeoutMs, signal, (operation) => {
-        // A call for each place may listen to it; Node would warn at the eleventh.
+        // A call for each place may listen to it. Node would warn at the eleventh.
         setMaxListeners(0, operation);
         return this.#ask(places, found, operation);
       });
@@ -156,10 +158,11 @@ export class Confirmations {
   }
 
   /**
-   * All in one transaction. A store may tell only of one that is gone: then once more without that
-   * one, and from the second on in halves. So `n` places of which `k` are gone cost `2k + 1`
-   * transactions at the most (two if one is), `log2(n) + 3` of them one after the other. A right that is
-   * missing says nothing of any place: each such place costs `2 log2(n)` at the most.
+   * Asks for all places in one transaction. A store may tell of only one that is gone. Then it asks
+   * once more without that one, and from the second on in halves. So `n` places of which `k` are
+   * gone cost at most `2k + 1` transactions, two if one is gone. At most `log2(n) + 3` of them run
+   * one after the other. A missing right says nothing of any place. Each place with a missing right
+   * costs at most `2 log2(n)`.
    */
   async #ask(
     places: readonly Place[],

@@ -27,42 +27,45 @@ import { QueueSeat } from './seat.ts';
 import type { QueueParts } from './settings.ts';
 import type { CommitResult, Entry, Place, RecordReading, Watched } from './store.ts';
 
-/** One campaign: who wants the seat, and for how long. */
+/** One campaign: which candidate wants the seat, and how long it waits. */
 export interface Campaign {
   readonly candidate: CandidateInfo;
   readonly candidacy: Candidacy;
-  /** It does not wait for others. */
+  /** True: it does not wait for others. */
   readonly once: boolean;
   readonly signal: AbortSignal;
 }
 
-/** What a candidate has of the queue while it campaigns. */
+/** A candidate's part of the queue while it campaigns. */
 interface Line {
   readonly entry: Entry;
   place: Place | undefined;
-  /** Tells that our own place is gone. */
+  /** Tells when our own place is gone. */
   own: Watched<boolean> | undefined;
-  /** Tells that the election is over, in layouts that mark it. */
+  /** Tells when the election is over, in layouts that mark the end. */
   mark: Watched<boolean> | 'set' | undefined;
   readonly attempts: Attempts;
-  /** What stood in the record when an announcement was sent that had no answer (yet). */
+  /** The record as it stood when an announcement was sent that had no answer (yet). */
   found: RecordReading | undefined;
-  /** Since when we have been first, monotonic. */
+  /** The time since which we have been first, monotonic. */
   firstSinceMs: number | undefined;
-  /** Of a candidate that does not wait: what it found first. */
+  /** The record that a candidate that does not wait found first. */
   readonly foundFirst: QueueRecord | undefined;
 }
 
-/** How one step ends; `out`: the place is to be given up. */
+/** How one step ends. `out`: the place is to be given up. */
 type Step<Guard> = Verdict<QueueSeat<Guard>> | 'out';
 
-/** When it was confirmed that the place is ours, and what the record shows of us. */
+/** When the place was confirmed as ours, and the state that the record shows of us. */
 type Proof = Pick<WonPlace<unknown>, 'sentAt' | 'shown' | 'version'>;
 
-/** The store is looked at again at once. */
+/** Look at the store again at once. */
 const again = { kind: 'wait', ms: 0 } as const;
 
-/** One campaign's way through the queue: enter, watch the one before, be the first and win, or leave. */
+/**
+ * One campaign's way through the queue: enter, watch the place before, be the first and
+ * win, or leave.
+ */
 export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   readonly #parts: QueueParts<Guard>;
   readonly #memory: QueueMemory;
@@ -78,7 +81,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     this.#memory = memory;
     this.#campaign = campaign;
     this.#stopListening = parts.store.session.onEvent((event) => {
-      // Watches live on over a reconnection; only what failed is to be tried again at once.
+      // Watches live on over a reconnection. Only failed calls are to be tried again at once.
       if (event === 'over' || (event === 'restored' && this.#isPausing)) this.#wakeup.raise();
     });
   }
@@ -95,7 +98,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     await this.#leave(line);
     this.#line = undefined;
     if (once) return { kind: 'refused' };
-    // Once is an operator's request or a session's end; again and again must not be hot.
+    // One exit is an operator's request or the end of a session. Many in a row must not make
+    // the loop hot.
     this.#exits += 1;
     const { scope } = this.#parts;
     return { kind: 'wait', ms: this.#exits > 1 ? backoffMs(scope, this.#exits - 1) : 0 };
@@ -121,8 +125,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   // --- getting in line, and out of it ---
 
   /**
-   * Gets in line; undefined when this candidate is to stay out for now, or when others are there already
-   * and it does not wait.
+   * Gets in line. Undefined when this candidate is to stay out for now. Also undefined when it does
+   * not wait and others are there already.
    */
   async #enter(): Promise<Line | undefined> {
     const { store, scope } = this.#parts;
@@ -152,7 +156,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     };
   }
 
-  /** How long a candidate waits that is to stay out: it may be let in sooner. */
+  /** How long a candidate waits that is to stay out. It may be let in sooner. */
   async #outside(): Promise<Verdict<never>> {
     const { clock, timing } = this.#parts.scope;
     const read = (operation: AbortSignal) => this.#parts.store.read(operation);
@@ -167,7 +171,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     line.own?.cancel();
     cancelMark(line);
     const { entry, place, found, attempts } = line;
-    // Whoever leaves is told that it does not lead: what it has announced must not say otherwise.
+    // The caller is told that this candidate does not lead. Its announcement must
+    // not say otherwise.
     const pending = place && found && { place, before: found.record, attempts };
     await this.#parts.leftovers.leave(entry, place, pending);
   }
@@ -177,7 +182,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   async #step(line: Line): Promise<Step<Guard>> {
     const { store } = this.#parts;
     const { candidacy, once } = this.#campaign;
-    // Before there is a place: whoever marks the end after that is heard of.
+    // Watched before there is a place, so that an end that is marked after that is noticed.
     await this.#watchMark(line);
     line.place ??= await this.#ask('entering', (operation) => store.enter(line.entry, operation));
     const { place } = line;
@@ -185,9 +190,9 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     const look = await this.#look();
     const index = look.names.indexOf(place.name);
     await this.#requireOpen(look.reading);
-    // Deleted by an operator, or gone with its session: its name is never used again.
+    // An operator deleted it, or it went with its session. Its name is never used again.
     if (index < 0 || store.session.isOver(place)) return this.#placeLost();
-    // Where names come again, the one in the list may be somebody else's.
+    // Where names come again, the one in the list may be another candidate's.
     const { isSame } = store;
     if (isSame !== undefined) {
       const isOurs = await this.#ask('looking', (operation) => isSame(place, operation));
@@ -202,18 +207,19 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return once ? 'out' : this.#behind(line, place, look.names[index - 1] as string);
   }
 
-  /** A function of its own, whose closure keeps nothing else for as long as the candidate waits. */
+  /** A function of its own: its closure keeps nothing else for as long as the candidate waits. */
   #behind(line: Line, place: Place, before: string): Verdict<never> {
     return { kind: 'behind', until: () => this.#waitBehind(line, place, before) };
   }
 
-  /** Waits until something happened to the one before us or to our own place. */
+  /** Waits until something has happened to the place before us, or to our own. */
   async #waitBehind(line: Line, place: Place, before: string): Promise<void> {
     const { clock, random } = this.#parts.scope;
     const { recheckMs } = this.#parts.settings;
     for (;;) {
       const watching = this.#watchPlace(before);
-      // It may fail while our own is waited for: whoever awaits it below hears of that.
+      // This may fail while our own place is waited for. The code below awaits it and
+      // sees the error.
       watching.catch(() => {});
       let isThere: boolean;
       try {
@@ -225,14 +231,14 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       const watched = await watching;
       let live = true;
       try {
-        // Gone before it could be watched: never assume that we are next.
+        // The place was gone before it could be watched. Never assume that we are next.
         if (!isThere || !watched.value) return;
         void watched.changed.then(() => {
           if (live) this.#wakeup.raise();
         });
         const waitMs = recheckMs * (1 - 0.1 * random());
         if (await this.#wakeup.wait(clock, waitMs, this.#campaign.signal)) return;
-        // Nothing was heard for long: look whether a notification was lost.
+        // Nothing was heard for long, so look whether a notification was lost.
         line.own?.cancel();
         line.own = undefined;
       } finally {
@@ -246,7 +252,10 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return this.#ask('watching', (operation) => this.#parts.store.watchPlace(name, operation));
   }
 
-  /** @returns whether our own place is there; from now on its end wakes us up */
+  /**
+   * From now on the end of our own place wakes us up.
+   * @returns true when our own place is there
+   */
   async #watchOwn(line: Line, place: Place): Promise<boolean> {
     if (line.own !== undefined) return true;
     const watched = await this.#watchPlace(place.name);
@@ -290,7 +299,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return this.#win(line, place, look);
   }
 
-  /** Whether somebody behind us is to have the seat. */
+  /** True when a candidate behind us is to have the seat. */
   async #yields({ why }: Closed, { names }: Look): Promise<boolean> {
     if (why.kind !== 'reserved' || why.for === undefined || names.length === 1) return false;
     const { store } = this.#parts;
@@ -299,8 +308,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   }
 
   /**
-   * The place is ours and the first. With a clean predecessor one transaction does it all; else the
-   * seat is confirmed now, and announced when it has waited.
+   * The place is ours and the first. With a clean predecessor one transaction does it all.
+   * Otherwise the seat is confirmed now, and announced when it has waited.
    */
   async #win(line: Line, place: Place, look: Look): Promise<Step<Guard>> {
     const { store, scope, settings } = this.#parts;
@@ -312,16 +321,16 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     }
     const guard = makeGuard(settings.guard, place);
     const isNamed = isLeadingIn(store, record, place);
-    // Then the record names us because an announcement has landed whose answer was lost.
+    // The record names us, because an announcement has landed whose answer was lost.
     const isOurs = isNamed && own.wrote(record);
-    // Or because a copy of this process has our place too, and leads from it.
+    // Or it names us because a copy of this process has our place too, and leads from it.
     if (isNamed && !isOurs) return this.#placeLost();
     const found = (isOurs ? line.found : undefined) ?? look.reading;
     const unfenced = unfencedAfter(record, own.wrote(record));
     const waitMs = this.#memory.waitMs(place, look, line.firstSinceMs ?? look.atMs);
     const asked = this.#campaign.candidacy.stateAtWin(unfenced);
-    // What is written only when the wait is over: until then the predecessor stays the one in the
-    // record, so that whoever follows us, if we die meanwhile, has to wait as well.
+    // Written only when the wait is over. Until then the record goes on naming the predecessor. If
+    // we die meanwhile, our successor has to wait as well.
     const state = waitMs > 0 ? { ...asked, announced: false } : asked;
     let proof: Proof;
     if (state.announced && !isForeign && !isOurs) {
@@ -334,7 +343,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       if (sentAt === undefined) return this.#placeLost();
       proof = { sentAt, shown: isOurs ? record : undefined, version };
     }
-    // Heard while the win was on its way: the seat's own watch would not tell of it again.
+    // The mark may have come during the win. The seat's own watch would not tell of it again.
     this.#requireUnmarked(line);
     const seat = new QueueSeat<Guard>(this.#parts, {
       ...proof,
@@ -365,7 +374,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     line.found = reading;
     let result: CommitResult;
     try {
-      // Not cut short by whoever wants us to stop: the place is given back after its answer.
+      // A stop does not cut this short: the place is given back after the answer.
       const { signal } = new AbortController();
       result = await askBounded(scope, 'announcing', signal, (operation) =>
         store.commit(place, next, reading.version, operation),
@@ -374,7 +383,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       const { candidacy, signal } = this.#campaign;
       signal.throwIfAborted();
       if (isIncurable(error)) throw error;
-      // It may have landed: the next look finds the record with our place in it.
+      // The write may have landed. Then the next look finds our place in the record.
       scope.onTrouble('announcing', error);
       candidacy.onWaiting({ kind: 'unreachable', cause: error });
       await sleep(scope.clock, scope.timing.retryBackoffMs, signal);
@@ -384,7 +393,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return { sentAt, shown: next, version: result.version };
   }
 
-  /** Who waits enters again, and is told why it waits then. */
+  /** A candidate that waits enters again, and is told then why it waits. */
   #placeLost(): 'out' {
     const { candidacy, once } = this.#campaign;
     if (once) {
@@ -394,7 +403,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return 'out';
   }
 
-  // --- what the store says ---
+  // --- answers of the store ---
 
   async #look(): Promise<Look> {
     const { store, scope } = this.#parts;
@@ -406,7 +415,10 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return look;
   }
 
-  /** Who is before us: by the record, or else by the first in line, which is about to lead. */
+  /**
+   * The candidate before us: the leader in the record, or else the first in line, which is
+   * about to lead.
+   */
   async #whoLeads({ names, reading: { record } }: Look): Promise<NotElectedReason | undefined> {
     if (record?.holding !== undefined && !this.#memory.isLeaderGone) {
       return { kind: 'led', id: record.holding.candidate.id, token: record.token };
@@ -434,8 +446,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   }
 
   /**
-   * GoLea gives candidates a fifth of a second to leave, and then deletes election and mark together: so
-   * it counts that the mark was set, and not whether it still is.
+   * GoLea gives candidates a fifth of a second to leave, and then deletes election and mark
+   * together. So it counts that the mark was set, even when it is gone again.
    * @throws ElectionEndedError
    */
   async #watchMark(line: Line): Promise<void> {

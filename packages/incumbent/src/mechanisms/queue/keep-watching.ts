@@ -3,15 +3,15 @@ import type { Scope } from '../../core/contest.ts';
 import type { Watched } from './store.ts';
 
 export interface WatchTask<Value> {
-  /** A watch that is set already; its value is not told. */
+  /** A watch that is set already. Its value is not told. */
   readonly first?: Watched<Value> | undefined;
   readonly watch: (signal: AbortSignal) => Promise<Watched<Value>>;
-  /** @returns false: that was the last one worth telling */
+  /** @returns false when no later value is worth telling */
   readonly onValue: (value: Value) => boolean;
 }
 
 /**
- * Watches again after every change, until `signal` aborts. What fails is tried again after a
+ * Watches again after every change, until `signal` aborts. A failed call is tried again after a
  * pause. Never rejects, and does not keep the process alive.
  */
 export async function keepWatching<Value>(
@@ -39,7 +39,7 @@ export async function keepWatching<Value>(
   }
 }
 
-/** Resolves with `event` or when `signal` aborts; needs no timer, so it can wait for years. */
+/** Resolves with `event`, or when `signal` aborts. It needs no timer, so it can wait for years. */
 function orAborted(event: Promise<unknown>, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const forget = onAbort(signal, resolve);

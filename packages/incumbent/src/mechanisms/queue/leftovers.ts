@@ -9,9 +9,10 @@ import { takeBack } from './take-back.ts';
 const longestPauseMs = 10_000;
 
 /**
- * Places that could not be given up at once. One that stays blocks everybody behind it for as long
- * as its session lives, so it is tried until it is gone: at every return of the store, and in
- * growing intervals. Does not keep the process alive, and outlives the handle on the election.
+ * Places that could not be given up at once. A place that stays blocks all behind it for as
+ * long as its session lives. So giving it up is tried until it is gone: whenever the store
+ * comes back, and at growing intervals. It does not keep the process alive, and outlives the
+ * handle on the election.
  */
 export class Leftovers {
   readonly #store: QueueStore;
@@ -23,7 +24,7 @@ export class Leftovers {
   }
 
   /**
-   * One attempt within the operation timeout; if it fails, others follow in the background.
+   * Makes one attempt within the operation timeout. If it fails, others follow in the background.
    * @param pending an announcement from that place which is to be taken back as well
    */
   async leave(
@@ -53,7 +54,7 @@ export class Leftovers {
     let isOver = false;
     const stopListening = session.onEvent((event) => {
       if (event === 'suspended') return;
-      // A session that is over takes its places with it, also one whose name we never learnt.
+      // A session that is over takes its places with it, even one whose name we never learnt.
       isOver ||= event === 'over';
       wakeup.raise();
     });
@@ -95,7 +96,8 @@ export class Leftovers {
       return true;
     } catch (error) {
       onTrouble('giving up a place', error);
-      // A missing right as well: an operator may grant it, and the session may live for ever.
+      // Goes on after a missing right, too: an operator may grant it, and the session may
+      // live for ever.
       return this.#store.session.isEnded === true;
     }
   }

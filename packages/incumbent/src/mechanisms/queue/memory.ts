@@ -10,23 +10,24 @@ import type { Place, RecordReading } from './store.ts';
 export interface Look {
   readonly names: readonly string[];
   readonly reading: RecordReading;
-  /** Monotonic, after both answers. */
+  /** The time after both answers, monotonic. */
   readonly atMs: number;
 }
 
 /**
- * What one handle has seen of an election, kept from one campaign to the next: whom it follows, and so how
- * long it has to wait when it is the first.
+ * The memory of one handle on an election, kept from one campaign to the next. It knows which
+ * leader the handle follows, and so how long it has to wait when it is the first.
  */
 export class QueueMemory {
-  /** Whatever this handle has led before is over by the next campaign. */
+  /** All earlier terms of this handle are over by the next campaign. */
   readonly own: OwnWrites = new OwnWrites();
   readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope' | 'settings'>;
-  /** Since when the leader that the record names has been seen to be gone, monotonic. */
+  /** The time since which the leader in the record has been seen to be gone, monotonic. */
   #gone: { readonly token: bigint; readonly sinceMs: number } | undefined;
   /**
-   * H of whoever may believe if somebody deletes the record by hand, once we have met anybody: the last
-   * leader that the record named, or one that we know nothing of. Leaders before it were waited out.
+   * H of the leader that may still believe if the record is deleted by hand, once we have met a
+   * leader. That is the last leader that the record named, or one that we know nothing of. Leaders
+   * before it were waited out.
    */
   #followedBeliefMs = 0;
   #closed: Seen | undefined;
@@ -35,7 +36,7 @@ export class QueueMemory {
     this.#parts = parts;
   }
 
-  /** The place of the leader that the record names was not there at the last look. */
+  /** True when the place of the leader in the record was not there at the last look. */
   get isLeaderGone(): boolean {
     return this.#gone !== undefined;
   }
@@ -45,8 +46,8 @@ export class QueueMemory {
     if (record === undefined || leader === undefined || names.includes(leader)) {
       this.#gone = undefined;
     } else if (this.#gone?.token !== record.token) {
-      // By its token, for a name may come again. Since after the answers: its last confirmation was
-      // committed while its place was there.
+      // Known by its token, for a name may come again. Counted from after the answers: its last
+      // confirmation was committed while its place was there.
       this.#gone = { token: record.token, sinceMs: atMs };
     }
     const { beliefMs } = this.#parts.scope.timing;
@@ -57,12 +58,12 @@ export class QueueMemory {
     }
   }
 
-  /** Somebody of whom we know nothing is before us. */
+  /** A member that we know nothing of is before us. */
   seeSomebodyBefore(): void {
     this.#followedBeliefMs = Math.max(this.#followedBeliefMs, this.#parts.scope.timing.beliefMs);
   }
 
-  /** For how long and why the seat stays closed to candidate `id`; undefined: it is open. */
+  /** Why and for how long the seat stays closed to candidate `id`. Undefined: it is open. */
   closedTo(id: string, { reading: { record }, atMs }: Look): Closed | undefined {
     const now = { monotonicMs: atMs, wallMs: this.#parts.scope.clock.wallMs() };
     const closed = closedTo(id, record, now, this.#closed);
@@ -72,7 +73,7 @@ export class QueueMemory {
   }
 
   /**
-   * How long `place` has to wait before it may be announced, from the time of the look.
+   * How long `place` has to wait before it may be announced, in ms from the time of the look.
    * @param firstSinceMs since when it has been the first, monotonic
    */
   waitMs(place: Place, { reading: { record }, atMs }: Look, firstSinceMs: number): number {
@@ -83,7 +84,7 @@ export class QueueMemory {
     const { clockDrift } = scope.timing;
     const stretch = (1 + clockDrift) / (1 - clockDrift);
     let leftMs = delayMs;
-    // One's own earlier term is known to be over: the same object has ended it.
+    // Our own earlier term is known to be over: the same object has ended it.
     if (record?.holding !== undefined && !this.own.wrote(record)) {
       const goneSinceMs = this.#gone?.token === record.token ? this.#gone.sinceMs : atMs;
       leftMs = Math.max(leftMs, record.beliefMs * stretch - (atMs - goneSinceMs));
@@ -92,10 +93,11 @@ export class QueueMemory {
     return Math.max(leftMs, unknownMs * stretch - (atMs - firstSinceMs));
   }
 
-  /** H of whoever may believe although the record does not say so; 0: nobody. */
+  /** H of a leader that may believe although the record does not name it. 0: there is none. */
   #unknownBeliefMs(place: Place, record: QueueRecord | undefined): number {
     const { store, scope } = this.#parts;
-    // No record, or one that only an operator has written: the leader's was deleted by hand.
+    // There is no record, or one that only an operator has written: the leader's was
+    // deleted by hand.
     const wipedMs = record === undefined || record.token === 0n ? this.#followedBeliefMs : 0;
     // Members that write no record may have led since it was written.
     if (!store.isMixed) return wipedMs;

@@ -8,9 +8,9 @@ import { leaderPlaceIn } from './named-places.ts';
 import type { Member, QueueStore, RecordReading, Watched } from './store.ts';
 
 /**
- * Looks after every change: from a watch on the record, so that one change of leader is told once, and one on
- * the leader's place, so that a leader is missed that has vanished without a successor. Where others are members
- * who write no record, from a watch on the list.
+ * Looks after every change. A watch on the record tells each change of leader once. A watch on the
+ * leader's place tells of a leader that has vanished without a successor. Where members of another
+ * make write no record, a watch on the list is used.
  */
 export async function* observeQueue(
   store: QueueStore,
@@ -63,14 +63,14 @@ export async function* observeQueue(
   }
 }
 
-/** Everything one look can tell. */
+/** Everything that one look can tell. */
 export async function inspectQueue(
   store: QueueStore,
   scope: Scope,
   signal: AbortSignal,
 ): Promise<Snapshot> {
   const ask = asking(scope, signal);
-  // A server may lag behind what others have done.
+  // A server may lag behind the writes of others.
   await ask('catching up', (operation) => store.sync(operation));
   const { reading, names } = await ask('looking', (operation) => store.look(operation));
   const first = store.isMixed ? await firstOf(store, names, signal) : undefined;
@@ -94,7 +94,7 @@ async function firstOf(
   return names.length === 0 ? undefined : (await store.members(signal, 1))[0];
 }
 
-/** @param first who is first, where others than this library are members */
+/** @param first the first in line, where others than this library are members */
 export function viewOf(
   { record }: RecordReading,
   isThere: boolean,
@@ -110,7 +110,8 @@ export function viewOf(
     const { candidate, electedAtUnixMs } = holding;
     return { state: 'led', leader: candidate, ...token, sinceUnixMs: electedAtUnixMs };
   }
-  // One of theirs leads as soon as it is the first; one of ours only when the record says so.
+  // A member of another make leads as soon as it is the first. One of ours leads only when the
+  // record says so.
   if (first !== undefined && !first.isOurs) {
     return { state: 'led', leader: first.candidate, token: first.token, sinceUnixMs: wallMs };
   }

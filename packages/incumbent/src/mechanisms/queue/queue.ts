@@ -1,9 +1,9 @@
 /**
- * The place in a queue: candidates line up, the first leads, everybody else watches only the one
- * before it (ZooKeeper's recipe, etcd's concurrency package). What the recipe leaves open is closed
- * here: a term is believed in only from confirmations that the store's quorum has committed, and
- * whoever follows a leader that ended unclean waits that one's belief out. The proof is in
- * docs/design/queue.md.
+ * The place in a queue: candidates line up, the first one leads, and each other watches only the
+ * place before its own. That is ZooKeeper's recipe, and that of etcd's concurrency package. This
+ * code closes the gaps of the recipe. A term is believed in only from confirmations that the
+ * store's quorum has committed. And the successor of a leader that ended unclean waits until that
+ * leader's belief is over. The proof is in docs/design/queue.md.
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
@@ -14,7 +14,10 @@ import { QueueMemory } from './memory.ts';
 import type { QueueParts } from './settings.ts';
 
 export class Queue<Guard> implements Contest<Guard> {
-  /** Whoever re-enters is behind the others anyway; this gives those a chance that enter just now. */
+  /**
+   * A candidate that enters again is behind the others anyway. This gives a chance to those that
+   * enter just now.
+   */
   readonly standAsideMs = 1_000;
   readonly #parts: QueueParts<Guard>;
   #candidate: CandidateInfo;

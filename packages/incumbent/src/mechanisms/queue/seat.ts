@@ -40,7 +40,7 @@ import { watchSeat } from './watch-seat.ts';
 /** How often one confirmation tries again on a version that an operator's write has moved. */
 const triesPerConfirmation = 3;
 
-/** A release is tried again soon, and then less and less soon. */
+/** A release is tried again soon, and then at growing intervals. */
 const firstReleasePauseMs = 50;
 
 export interface WonPlace<Guard> {
@@ -51,9 +51,9 @@ export interface WonPlace<Guard> {
   readonly guard: Guard;
   readonly sentAt: Instant;
   readonly state: SeatState;
-  /** What stood in the record when the place was seen to be the first. */
+  /** The record as it stood when the place was seen to be the first. */
   readonly found: RecordReading;
-  /** The record that names us; undefined until this term is announced. */
+  /** The record that names us. Undefined until this term is announced. */
   readonly shown: QueueRecord | undefined;
   readonly version: Version;
   readonly attempts: Attempts;
@@ -61,7 +61,7 @@ export interface WonPlace<Guard> {
   readonly waitMs: number;
 }
 
-/** What a look at the record says of our term. */
+/** The state of our term, by one look at the record. */
 type Finding = 'ours' | 'not-announced' | EndReason;
 
 /** The holder's side of the queue. */
@@ -82,13 +82,13 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   readonly #place: Place;
   readonly #attempts: Attempts;
   readonly #confirmations: Confirmations;
-  /** Where the record would be stands something that is not ours to write. */
+  /** Foreign data stands in the place of the record, and we must not write there. */
   readonly #isForeign: boolean;
-  /** The record as it is known to be; it names us once `#isNamed`. */
+  /** The record as it is known to be. It names us once `#isNamed`. */
   #record: QueueRecord | undefined;
   #version: Version;
   #isNamed: boolean;
-  /** What the record shows of us. */
+  /** The state that the record shows of us. */
   #shown: SeatState | undefined;
   readonly #found: QueueRecord | undefined;
   /** An announcement had no answer. */
@@ -99,7 +99,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   #confirmedMs: number;
   #freshFromMs = Number.NEGATIVE_INFINITY;
   #own: Watched<boolean> | undefined;
-  /** The place was given up before the work has settled: whether it is gone. */
+  /**
+   * Set when the place was given up before the work has settled. Tells whether the place is gone.
+   */
   #left: Promise<boolean> | undefined;
   #events: SeatEvents | undefined;
   #stopWatching: AbortController | undefined;
@@ -171,14 +173,15 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       if (this.#isForeign || !state.announced || state === this.#shown) {
         return this.#confirmPlace(state, signal);
       }
-      // An operator has ended the election, or drained us: that is no time to announce.
+      // An operator has ended the election, or drained us. Then nothing is announced.
       if (!this.#isNamed && this.#isUnwanted()) return { outcome: 'unresolved' };
       let confirmation: Confirmation | undefined;
       try {
         confirmation = await this.#announce(state, signal);
       } catch (error) {
         if (!isIncurable(error) || this.#shown === undefined) throw error;
-        // What is proclaimed cannot be written, perhaps for want of a right: the place is ours still.
+        // The proclaimed state cannot be written, perhaps for want of a right. The place
+        // is still ours.
         this.#scope.onTrouble('writing the record', error);
         return this.#confirmPlace(this.#shown, signal);
       }
@@ -232,7 +235,8 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         if (this.#adopt(reading) !== 'ours') this.#isNamed = false;
       } catch (error) {
         onTrouble('releasing', error);
-        // Whoever waits for us waits for three operation timeouts: say by then what is left behind.
+        // The caller waits for three operation timeouts. Report before that which place
+        // is left behind.
         const isLate = clock.monotonicMs() - startMs > 1.5 * timing.operationTimeoutMs;
         if (!isLate) await sleep(clock, pauseMs, signal).catch(() => {});
         if (isLate || signal.aborted) {
@@ -246,13 +250,14 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   async abandon(): Promise<void> {
     this.#detach();
-    // Belief has ended. The session may live for ever, and nobody could lead behind this place.
+    // Belief has ended. The session may live for ever, and no candidate behind this
+    // place could lead.
     if (await (this.#left ?? this.#leftovers.leave(this.#entry, this.#place, this.#pending)))
       return;
     throw new LeftBehindError(this.#place.name);
   }
 
-  /** The announcement of a term that has not led, and may have landed or land yet. */
+  /** The announcement of a term that has not led. It may have landed, or may land yet. */
   get #pending(): PendingAnnouncement | undefined {
     if (!this.#mayBeNamed || this.#isNamed) return undefined;
     return { place: this.#place, before: this.#found, attempts: this.#attempts };
@@ -281,7 +286,10 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return { outcome: 'confirmed', sentAt, state };
   }
 
-  /** Makes the record name us, or show `state`. @returns undefined: try again */
+  /**
+   * Makes the record name us, or show `state`.
+   * @returns undefined when it is to be tried again
+   */
   async #announce(state: SeatState, signal: AbortSignal): Promise<Confirmation | undefined> {
     const announcement = { candidate: this.#entry.candidate, place: this.#place, state };
     const next = announcedRecord(this.#store, this.#scope, this.#record, announcement);
@@ -308,7 +316,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         this.#confirmedMs = Math.max(this.#confirmedMs, sentAt.monotonicMs);
         return { outcome: 'confirmed', sentAt, state };
       case 'gone':
-        // Where names come again it may have landed at the place of another one.
+        // Where names come again, it may have landed at the place of another candidate.
         if (!this.#isNamed && this.#store.outdate !== undefined) this.#mayBeNamed = true;
         return lost(await this.#whyGone(signal));
       case 'conflict': {
@@ -321,21 +329,21 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     }
   }
 
-  /** What the record says of our term, and of what operators want. */
+  /** Takes over the record, and finds what it says of our term and of operators' requests. */
   #adopt(reading: RecordReading): Finding {
     const { record } = reading;
     if (this.#wasDeleted(reading)) return 'election-ended';
     const before = this.#record;
     const isNamed = isLeadingIn(this.#store, record, this.#place);
-    // A copy of this process has our place too, and has been faster.
+    // A copy of this process has our place too, and was faster.
     if (isNamed && !this.#attempts.wrote(record)) return 'superseded';
     if (!isNamed) {
-      // Nobody else can have been announced while our place was there, unless by hand.
+      // No other candidate can have been announced while our place was there, unless by hand.
       if (record !== undefined && record.token > this.token) return 'superseded';
       if (this.#isNamed || record?.token === this.token) return 'record-gone';
       if (leaderPlaceIn(this.#store, before) !== leaderPlaceIn(this.#store, record)) {
-        // Somebody led between our look at the record and the one at the queue, or the record was
-        // changed by hand: what we wait for is not what we would have to wait for.
+        // Another candidate led between our look at the record and the one at the queue, or the
+        // record was changed by hand. We wait for a leader that is no longer the right one.
         return record?.holding === undefined ? 'record-gone' : 'superseded';
       }
       this.#record = record;
@@ -361,7 +369,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return this.#store.endMark !== undefined && version === undefined;
   }
 
-  /** A place that was taken away by force is gone; beside members that do not wait nobody may believe. */
+  /**
+   * A place that was taken away by force is gone. Beside members that do not wait, belief must end.
+   */
   #lostTo(reason: EndReason): Confirmation {
     return { outcome: 'lost', reason, endsBelief: this.#store.isMixed };
   }
@@ -369,7 +379,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   async #whyGone(signal: AbortSignal): Promise<EndReason> {
     const { session } = this.#store;
     if (session.isOver(this.#place)) return 'session-expired';
-    // Whoever is next may know nothing of our record: no time to look why.
+    // The next leader may know nothing of our record, so there is no time to look why.
     if (this.#store.isMixed) return 'record-gone';
     try {
       const { record } = await this.#read(signal);
@@ -383,7 +393,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return session.isOver(this.#place) ? 'session-expired' : 'record-gone';
   }
 
-  // --- what the store tells ---
+  // --- events of the store ---
 
   #onSuspended(events: SeatEvents): void {
     if (this.#settings.stepsDownWhenDisconnected) events.onDisconnected();
@@ -398,8 +408,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
 
   /**
    * Our own operators mark the end in the record as well, and the term ends in order. GoLea's
-   * `DeleteElection` marks it nowhere else, deletes all places as it found them, and fails if one is
-   * there a fifth of a second later: so ours goes at once. Nobody leads behind it while the mark is there.
+   * `DeleteElection` marks it nowhere else, and deletes all places as it found them. It fails if a
+   * place is there a fifth of a second later, so ours goes at once. No candidate leads behind it
+   * while the mark is there.
    */
   async #onEndMark(): Promise<void> {
     try {
@@ -412,15 +423,15 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       this.#scope.onTrouble('looking why the election is over', error);
     }
     if (this.#events === undefined || this.#left !== undefined) return;
-    // Belief first: what comes after the election may be led by others.
+    // Belief ends first: others may lead an election that comes after this one.
     this.#events.onLost('election-ended');
     this.#left = this.#leftovers.leave(this.#entry, this.#place);
   }
 
   #onRecord(reading: RecordReading): void {
     if (this.#events === undefined || reading.version === this.#version) return;
-    // It may be older than a write of ours whose answer was faster: the next confirmation looks
-    // again, behind all writes.
+    // This reading may be older than a write of ours whose answer was faster. The next confirmation
+    // looks again, behind all writes.
     this.#isUnsure = true;
     this.#events.onHint();
   }
@@ -430,7 +441,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return this.#record.ended || this.#drain !== undefined;
   }
 
-  /** Tells the term what operators have left in the record. */
+  /** Reports operators' requests in the record to the term. */
   #deliver(): void {
     const record = this.#record;
     if (record === undefined) return;
@@ -447,7 +458,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     return drainOf(this.#record, this.#entry.candidate.id, this.#scope.clock.wallMs());
   }
 
-  // --- what is written ---
+  // --- writes ---
 
   #vacantRecord(end: SeatEnd): QueueRecord {
     const wallMs = this.#scope.clock.wallMs();

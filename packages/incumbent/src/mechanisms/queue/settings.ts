@@ -4,16 +4,16 @@ import type { Place, QueueStore } from './store.ts';
 
 export interface QueueSettings<Guard> {
   readonly guard: (place: Place) => Guard;
-  /** False: who follows an unclean leader does not wait, and two may believe at once. */
+  /** False: a leader that follows an unclean one does not wait, and two may believe at once. */
   readonly waitsForPredecessor: boolean;
   readonly stepsDownWhenDisconnected: boolean;
   /** How often a waiting candidate looks whether a notification was lost. */
   readonly recheckMs: number;
-  /** How long every winner waits, whoever led before. */
+  /** How long every winner waits, whatever leader was before it. */
   readonly delayAfterWinMs: number;
 }
 
-/** What the parts of one election share. */
+/** Shared by the parts of one election. */
 export interface QueueParts<Guard> {
   readonly store: QueueStore;
   readonly scope: Scope;

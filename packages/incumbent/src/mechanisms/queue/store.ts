@@ -1,17 +1,23 @@
-/** What a store with sessions owes the queue. It never interprets time and has no timer of its own. */
+/**
+ * The contract between a store with sessions and the queue. The store never interprets time, and
+ * has no timer of its own.
+ */
 import type { CandidateInfo } from '../../base/candidate.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 
-/** What the store compares: opaque, and different after every write of the record. */
+/** The version that the store compares. Opaque, and different after every write of the record. */
 export type Version = string | number | bigint | undefined;
 
 /** A place in the queue. It belongs to one session and serves one term. */
 export interface Place {
   /** Path or key. No other place ever has it, unless the layout says otherwise. */
   readonly name: string;
-  /** What the store numbers creations by (czxid, create revision): the token of the term. */
+  /**
+   * The number that the store gives to each creation (czxid, create revision). It is the token
+   * of the term.
+   */
   readonly token: bigint;
-  /** Opaque: which session it lives and dies with. */
+  /** The session that the place lives and dies with. Opaque. */
   readonly session: unknown;
 }
 
@@ -23,10 +29,10 @@ export interface Entry {
 }
 
 export interface RecordReading {
-  /** Undefined: nobody has written one yet, or `isForeign`. */
+  /** Undefined: none was written yet, or `isForeign`. */
   readonly record: QueueRecord | undefined;
   readonly version: Version;
-  /** Where the record would be stands something that is not ours, and that we must leave alone. */
+  /** Foreign data stands in the place of the record. We must leave it alone. */
   readonly isForeign?: boolean;
 }
 
@@ -37,10 +43,10 @@ export type CommitResult =
   /** The place that was checked is not there (any more). */
   | { readonly outcome: 'gone' };
 
-/** What was read, and the next change after it: none between the two is missed. */
+/** A value, and the next change after it. No change between the two is missed. */
 export interface Watched<Value> {
   readonly value: Value;
-  /** Resolves at the next change, or when it can no longer be told. Never rejects. */
+  /** Resolves at the next change, or when a change can no longer be told. Never rejects. */
   readonly changed: Promise<unknown>;
   cancel(): void;
 }
@@ -51,96 +57,104 @@ export interface Member {
   /** As `Place.token`. */
   readonly token: bigint;
   readonly candidate: CandidateInfo;
-  /** False: it was not made by this library, so it knows nothing of our record and waits for nobody. */
+  /**
+   * False: another library made it. It knows nothing of our record, and waits for no predecessor.
+   */
   readonly isOurs: boolean;
 }
 
-/** What one proof has shown of the places it was asked for. */
+/** The answer of one proof about the places that it asked for. */
 export interface Presence {
-  /** Were there when the store's quorum committed the proof. */
+  /** These were there when the store's quorum committed the proof. */
   readonly there: readonly Place[];
-  /** Were not there. Of a place in neither list nothing was learnt. */
+  /** These were gone. Nothing was learnt of a place in neither list. */
   readonly gone: readonly Place[];
 }
 
 export type SessionEvent =
   /** The store cannot be reached at the moment. */
   | 'suspended'
-  /** It can be reached again: look again at everything. */
+  /** The store can be reached again: look again at everything. */
   | 'restored'
-  /** The session is over and its places with it; later calls are made in another one. */
+  /** The session is over, and its places with it. Later calls use another session. */
   | 'over';
 
 /**
- * The session that all elections on one client share. One object for a client: those who share it
- * share their confirmations.
+ * The session that all elections on one client share. There is one object for each client.
+ * Elections that share it share their confirmations.
  */
 export interface QueueSession {
   /**
-   * Proves by one transaction which of these places were there when the store's quorum committed it: a
-   * server that is cut off from it cannot answer. Tells of all of them, or of one at least that was
-   * gone. Rejects when nothing was learnt.
+   * Proves by one transaction which of these places were there when the store's quorum committed
+   * it. A server that is cut off from the quorum cannot answer. Tells of all of them, or of at
+   * least one that was gone. Rejects when nothing was learnt.
    */
   confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence>;
-  /** True once the session of this place is known to be over, by whichever side's word or clock. */
+  /**
+   * True once the session of this place is known to be over, by the word or the clock
+   * of either side.
+   */
   isOver(place: Place): boolean;
   /** True while the store cannot be reached. */
   readonly isSuspended: boolean;
-  /** True when no session will come any more, because the client was closed. */
+  /** True when the client was closed, so that no session will come any more. */
   readonly isEnded?: boolean;
-  /** @returns stops telling */
+  /** @returns a function that stops telling */
   onEvent(listener: (event: SessionEvent) => void): () => void;
   /** How many places one proof can take. */
   readonly maxPlaces: number;
 }
 
 /**
- * One election. Every method makes one attempt; a rejection means that the outcome is unknown,
+ * One election. Every method makes one attempt. A rejection means that the outcome is unknown,
  * unless its error is one that waiting cannot cure.
  */
 export interface QueueStore {
   readonly session: QueueSession;
   /**
    * A record names places as its writer spells them, and clients may spell one place differently (a
-   * chroot, a namespace). @returns what `Place.name` and `list` call that place here. Ask
-   * `leaderPlaceIn` and `lastPlaceIn` instead of comparing what stands in a record.
+   * chroot, a namespace). Do not compare names of a record: ask `leaderPlaceIn` and `lastPlaceIn`.
+   * @returns the name that `Place.name` and `list` have for that place here
    */
   nameHere(recorded: string): string;
   /**
-   * Others than this library may be members, who do not wait and write no record. Then any gap
+   * Others than this library may be members, which do not wait and write no record. Then any gap
    * between the place in the record and ours counts as an unclean end.
    */
   readonly isMixed: boolean;
   /**
-   * Enters behind all who are in the queue, or finds the place that an earlier attempt with this
-   * guid has made, if it belongs to the present session.
+   * Enters behind all members of the queue. Finds the place that an earlier attempt with this guid
+   * has made, if it belongs to the present session.
    */
   enter(entry: Entry, signal: AbortSignal): Promise<Place>;
   /**
-   * Gives up what `enter` made, or may have made. What is not there is success, and the store sees to
-   * it that an `enter` without an answer which lands later is given up too.
+   * Gives up the place that `enter` made, or may have made. A place that is not there is a success.
+   * The store also gives up a place from an `enter` that had no answer and lands later.
    */
   leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void>;
-  /** The names of all places in order, the leader first. Shows at least what this session did. */
+  /**
+   * The names of all places in order, the leader first. Shows at least all that this
+   * session has done.
+   */
   list(signal: AbortSignal): Promise<readonly string[]>;
   read(signal: AbortSignal): Promise<RecordReading>;
   /**
-   * Both in one round trip, the names **not older** than the record: a leader that the record names
-   * and the list does not is gone for good.
+   * Reads both in one round trip, the names **not older** than the record. So a leader that the
+   * record names and the list does not is gone for good.
    */
   look(
     signal: AbortSignal,
   ): Promise<{ readonly reading: RecordReading; readonly names: readonly string[] }>;
-  /** Reads after it show what was committed before it, also by others. */
+  /** Reads after it show all writes that were committed before it, also those of others. */
   sync(signal: AbortSignal): Promise<void>;
-  /** Atomic: checks that `place` is there, and replaces the record if it has this version. */
+  /** Atomic. Checks that `place` is there, and replaces the record if it has this version. */
   commit(
     place: Place,
     record: QueueRecord,
     version: Version,
     signal: AbortSignal,
   ): Promise<CommitResult>;
-  /** Atomic: as `commit`, and deletes the place. Without `record` it only deletes the place. */
+  /** Atomic. As `commit`, and deletes the place. Without `record` it only deletes the place. */
   release(
     place: Place,
     record: QueueRecord | undefined,
@@ -148,32 +162,43 @@ export interface QueueStore {
     signal: AbortSignal,
   ): Promise<CommitResult>;
   /**
-   * What operators do. Atomic: replaces the record if it has this version, sets or clears the mark of the
-   * end if that is asked for (`conflict` or `gone` if that was done already), and deletes the places `remove`, if all of them and
-   * `present` are there (`gone` otherwise).
+   * For operators. Atomic. Replaces the record if it has this version, sets or clears the mark of
+   * the end if asked to, and deletes the places `remove`. `conflict` or `gone`: the mark was set or
+   * cleared already. `gone`: one of `remove` or `present` is not there.
    */
   amend(change: Amendment, signal: AbortSignal): Promise<CommitResult>;
-  /** Deletes a place by its name, whosever it is. What is not there is success. */
+  /**
+   * Deletes a place by its name, whichever member made it. A place that is not there is a success.
+   */
   remove(name: string, signal: AbortSignal): Promise<void>;
-  /** Those in the queue, in order, the first `most` or all. Who leaves meanwhile is left out. */
+  /** The members in order: the first `most`, or all. A member that leaves meanwhile is left out. */
   members(signal: AbortSignal, most?: number): Promise<readonly Member[]>;
-  /** Whether a place is there. */
+  /** Watches whether a place is there. */
   watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>>;
   watchRecord(signal: AbortSignal): Promise<Watched<RecordReading>>;
-  /** The names of all places in order. Wakes everybody who watches: for observers of mixed queues. */
+  /**
+   * The names of all places in order. Every change wakes all that watch. For observers
+   * of mixed queues.
+   */
   watchList(signal: AbortSignal): Promise<Watched<readonly string[]>>;
-  /** Only where `isMixed`: nobody can have led between the place of that name and `place`. */
+  /**
+   * Only where `isMixed`. True when no member can have led between the place of that
+   * name and `place`.
+   */
   directlyFollows?(place: Place, previous: string): boolean;
   /**
-   * Only where names come again, so that giving up a place does not keep an announcement from landing:
-   * from now on none lands that was sent before. @returns false: the record has another version
+   * Only where names come again. There, giving up a place does not keep an announcement from
+   * landing. After this call, none lands that was sent before.
+   * @returns false when the record has another version
    */
   outdate?(version: Version, signal: AbortSignal): Promise<boolean>;
-  /** Only where names come again: whether the place of that name is still the one that was made. */
+  /**
+   * Only where names come again. True when the place of that name is still the one that was made.
+   */
   isSame?(place: Place, signal: AbortSignal): Promise<boolean>;
-  /** What marks the end of the election in this layout, besides the record. */
+  /** Marks the end of the election in this layout, besides the record. */
   readonly endMark?: EndMark;
-  /** Whatever must be there before candidates can enter. */
+  /** Makes the things that must be there before candidates can enter. */
   init(signal: AbortSignal): Promise<void>;
   close?(): Promise<void>;
 }
@@ -188,12 +213,12 @@ export interface Amendment {
   readonly endMark?: 'set' | 'clear';
 }
 
-/** GoLea's `DONE` node: tells members that know nothing of our record. */
+/** GoLea's `DONE` node. It tells members that know nothing of our record. */
 export interface EndMark {
   isSet(signal: AbortSignal): Promise<boolean>;
   /**
-   * `changed` resolves with true when it was set meanwhile, also when it is gone again by now; with
-   * false when it was taken back, or can no longer be told of.
+   * `changed` resolves with true when the mark was set meanwhile, even if it is gone again by now.
+   * It resolves with false when the mark was cleared, or can no longer be told of.
    */
   watch(signal: AbortSignal): Promise<Watched<boolean> & { readonly changed: Promise<boolean> }>;
   set(signal: AbortSignal): Promise<void>;

@@ -6,21 +6,23 @@ import { takenBack } from '../../record/transitions.ts';
 import { isLeadingIn } from './named-places.ts';
 import type { CommitResult, Place, QueueStore } from './store.ts';
 
-/** How often taking back begins anew because others write. */
+/** How often taking back starts again because others write. */
 const mostTries = 5;
 
 /** An announcement whose answer was lost, of a term that is not to be. */
 export interface PendingAnnouncement {
   readonly place: Place;
-  /** What stood in the record before it. */
+  /** The record before the announcement. */
   readonly before: QueueRecord | undefined;
   readonly attempts: Attempts;
 }
 
 /**
- * Gives the place up, so that the announcement cannot land any more: it checks the place, and where the
- * name of a place comes again it meets another version of the record. If it has landed, the record then
- * says that the seat is vacant, and whom the next leader has to fence: whoever had to be fenced before. Without this the record would name a leader whose place is gone, and that one
+ * Gives the place up, so that the announcement cannot land any more. The announcement checks the
+ * place. Where the name of a place comes again, it meets another version of the record.
+ *
+ * If it has landed, the record then shows a vacant seat. The next leader has to fence the same
+ * leaders as before. Otherwise the record would name a leader whose place is gone. That leader
  * would be waited out and fenced without having led.
  */
 export async function takeBack(
@@ -35,11 +37,11 @@ export async function takeBack(
     await store.sync(signal);
     const { record, version } = await store.read(signal);
     let result: CommitResult;
-    // By the nonce as well: a copy of this process may lead at the same place.
+    // The nonce is compared too: a copy of this process may lead at the same place.
     if (!isLeadingIn(store, record, place) || !attempts.wrote(record)) {
       if (isGone) return;
       if (store.outdate !== undefined && !(await store.outdate(version, signal))) continue;
-      // It may land just before that: so look once more.
+      // The announcement may land just before that, so look once more.
       result = await store.release(place, undefined, version, signal);
       isGone = result.outcome !== 'conflict';
       continue;

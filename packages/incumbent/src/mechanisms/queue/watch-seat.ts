@@ -2,16 +2,16 @@ import { keepWatching } from './keep-watching.ts';
 import type { QueueParts } from './settings.ts';
 import type { Place, RecordReading, Watched } from './store.ts';
 
-/** What is watched of a seat. */
+/** The parts of a seat that are watched. */
 export interface WatchedSeat {
   readonly place: Place;
   /** A watch on the place that is set already. */
   readonly own: Watched<boolean> | undefined;
-  /** Where the record would be stands something that is not ours: it tells us nothing. */
+  /** Foreign data stands in the place of the record. It tells us nothing. */
   readonly isForeign: boolean;
 }
 
-/** What is heard of it. */
+/** The changes that are reported. */
 export interface SeatNews {
   onPlaceGone(): void;
   onRecord(reading: RecordReading): void;
@@ -29,7 +29,7 @@ export function watchSeat(
   void keepWatching(scope, signal, {
     first: own,
     watch: (operation) => store.watchPlace(place.name, operation),
-    // Whatever happened to it: only a confirmation sent after it counts.
+    // Whatever has happened to the place, only a confirmation that is sent after it counts.
     onValue: (isThere) => {
       if (!isThere) news.onPlaceGone();
       return isThere;

@@ -1,13 +1,13 @@
 import type { ZooKeeper } from '../../../../zookeeper/src/index.ts';
 
-/** Whatever ends a candidacy in GoLea. */
+/** Any end of a candidacy in GoLea. */
 export class OverError extends Error {
   override readonly name: string = 'OverError';
 }
 
 /**
- * A stand-in for a member that uses Comcast's go-leaderelection, of which no binary is to be had: it
- * does, with a bare client, the operations that the library's source does, in its order.
+ * A stand-in for a member that uses Comcast's go-leaderelection, of which no binary is available.
+ * With a bare client it carries out the operations of the library's source, in the same order.
  */
 export class GoLeaMember {
   readonly #client: ZooKeeper;

@@ -36,7 +36,7 @@ export class OurCandidate implements AsyncDisposable {
       name: posix.basename(path),
       backend: zookeeper(client, {
         tickTime: '200ms',
-        // What is tested here is who is seen and who is next, not when.
+        // These tests show which members are seen and which is next, not when.
         predecessorWait: 'off',
         ...options,
         root: posix.dirname(path),

@@ -9,12 +9,12 @@ import { afterAll, beforeAll } from 'vitest';
 import type { TestServer } from '../../../../zookeeper/src/testing/index.ts';
 import { serverAvailable, startServer } from '../../../../zookeeper/src/testing/index.ts';
 
-/** What all tests of a file share. */
+/** Shared by all tests of a file. */
 export interface Stage {
   readonly server: TestServer;
   /** `host:port` */
   readonly address: string;
-  /** Of files that the tests make; the compiled peer is there as well. */
+  /** The directory for files of the tests. The compiled peer is there as well. */
   readonly directory: string;
 }
 
@@ -39,7 +39,7 @@ export function useStage({ curator }: { readonly curator: boolean }): () => Stag
   };
 }
 
-/** Skips a test, with the reason, where it cannot run; in CI it fails instead. */
+/** Skips a test, with the reason, where it cannot run. In CI it fails instead. */
 export function requirePeer(context: Pick<TestContext, 'skip'>, layout?: Layout): void {
   const reason = serverAvailable() ?? (layout === undefined ? undefined : peerMissing(layout));
   if (reason === undefined) return;
