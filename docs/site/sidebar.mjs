@@ -48,8 +48,20 @@ export const sidebar = [
         text: 'Commands',
         collapsed: true,
         items: [
-          page('incumbent', '/reference/cli'),
-          page('incumbent: every option', '/reference/commands/incumbent'),
+          {
+            text: 'incumbent',
+            link: '/reference/cli',
+            items: [
+              page('run', '/reference/cli/run'),
+              page('Where elections are held', '/reference/cli/stores'),
+              page('Who leads', '/reference/cli/watch-and-status'),
+              page('Steering an election', '/reference/cli/administration'),
+              page('doctor', '/reference/cli/doctor'),
+              page('systemd, containers, Kubernetes', '/reference/cli/services'),
+              page('Exit codes and environment', '/reference/cli/exit-codes'),
+              page('Every option', '/reference/commands/incumbent'),
+            ],
+          },
           page('incumbent-zk', '/reference/zookeeper-cli'),
           page('incumbent-zk: its help', '/reference/commands/incumbent-zk'),
           page('incumbent-redis: its help', '/reference/commands/incumbent-redis'),
