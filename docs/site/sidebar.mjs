@@ -64,7 +64,6 @@ export const sidebar = [
           },
           page('incumbent-zk', '/reference/zookeeper-cli'),
           page('incumbent-zk: its help', '/reference/commands/incumbent-zk'),
-          page('incumbent-redis: its help', '/reference/commands/incumbent-redis'),
         ],
       },
       {
@@ -96,8 +95,21 @@ export const sidebar = [
       page('Following over gRPC', '/reference/grpc'),
       page('Following over HTTP', '/reference/http'),
       page('The ZooKeeper client', '/repository/packages/zookeeper/README'),
-      page('Failover of Redis', '/reference/redis-failover'),
-      page('Failover of Redis: clients', '/reference/redis-failover-client'),
+      {
+        text: 'Failover of Redis',
+        link: '/reference/redis-failover',
+        collapsed: true,
+        items: [
+          page('The client', '/reference/redis-failover-client'),
+          page('Commands', '/reference/redis-failover/commands'),
+          page('incumbent-redis: its help', '/reference/commands/incumbent-redis'),
+          page('Configuration', '/reference/redis-failover/configuration'),
+          page('How it decides', '/reference/redis-failover/how-it-decides'),
+          page('Promises and limits', '/reference/redis-failover/promises'),
+          page('Operations', '/reference/redis-failover/operations'),
+          page('From the Ruby gem', '/reference/redis-failover/from-the-ruby-gem'),
+        ],
+      },
     ],
   },
   {
@@ -106,8 +118,19 @@ export const sidebar = [
     items: [
       page('How leaders change', '/design/hand-over'),
       page('Architecture', '/repository/ARCHITECTURE'),
-      page('The ZooKeeper client', '/repository/packages/zookeeper/ARCHITECTURE'),
-      page('The failover of Redis', '/repository/packages/redis-failover/ARCHITECTURE'),
+      {
+        text: 'The ZooKeeper client',
+        link: '/design/zookeeper-client',
+        items: [page('Its code', '/repository/packages/zookeeper/ARCHITECTURE')],
+      },
+      {
+        text: 'The failover of Redis',
+        link: '/design/redis-failover',
+        items: [
+          page('Which data count', '/design/redis-failover-data'),
+          page('Its code', '/repository/packages/redis-failover/ARCHITECTURE'),
+        ],
+      },
     ],
   },
   {

@@ -1,6 +1,6 @@
 /**
- * What the elected manager does about what it sees: rows 2 to 6 of the table in ARCHITECTURE.md. It asks
- * nobody, so every situation can be tried.
+ * What the elected manager does about what it sees: rows 2 to 6 of the table in
+ * docs/design/redis-failover-data.md. It asks no node, so every situation can be tried.
  */
 import type { PositionRecord, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';
