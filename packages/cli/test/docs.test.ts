@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { commands } from '../src/command-table.ts';
 import { etcdParameters, parseEtcdUrl } from '../src/etcd/url.ts';
@@ -11,23 +11,30 @@ import { parameterNames } from '../src/zookeeper/parameters.ts';
 import { parseZooKeeperUrl } from '../src/zookeeper/url.ts';
 import { invoke } from './support/invoke.ts';
 
-const page = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8');
+const reference = new URL('../../../docs/reference/', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, reference), 'utf8');
+/** The overview, and the pages of one topic each. */
+const pages = [
+  read('cli.md'),
+  ...readdirSync(new URL('cli/', reference)).map((name) => read(`cli/${name}`)),
+].join('\n');
+const storesPage = read('cli/stores.md');
 
 test.each(commands.map(({ name }) => name))(
-  'docs/reference/cli.md has a section on `%s`, an example and every option',
+  'the pages of the command have a section on `%s`, an example and every option',
   async (name) => {
-    expect(page).toMatch(new RegExp(`^## ${name}$`, 'm'));
-    expect(page).toMatch(new RegExp(`^(\\$ )?incumbent ${name}\\b`, 'm'));
+    expect(pages).toMatch(new RegExp(`^(## ${name}|# \`incumbent ${name}\`)$`, 'm'));
+    expect(pages).toMatch(new RegExp(`^(\\$ )?incumbent ${name}\\b`, 'm'));
     const { stdout } = await invoke([name, '--help']);
     const options = stdout.match(/^ {2}(?:-\w, )?--[a-z-]+/gm) ?? [];
     for (const option of options) {
       const long = option.replace(/^.*--/, '--');
-      if (long !== '--help') expect(page).toContain(long);
+      if (long !== '--help') expect(pages).toContain(long);
     }
   },
 );
 
-/** Each store, and the part of the page on it. */
+/** Each store, and the section of the page on stores. */
 const stores = [
   [
     'PostgreSQL',
@@ -49,12 +56,13 @@ const stores = [
 ] as const;
 
 test.each(stores)(
-  'docs/reference/cli.md has every parameter of a URL of %s, and each of its URLs is understood',
+  'docs/reference/cli/stores.md has every parameter of a URL of %s, and each URL of the pages is understood',
   (name, parameters, scheme, parse) => {
-    const section = new RegExp(`^### ${name}\\n[^]*?(?=^##)`, 'm').exec(page)?.[0] ?? '';
+    const section =
+      storesPage.split(/^(?=## )/m).find((each) => each.startsWith(`## ${name}\n`)) ?? '';
     for (const parameter of parameters)
       expect(section).toMatch(new RegExp(`^\\|.*\`${parameter}\`.*\\|`, 'm'));
-    const urls = page.match(new RegExp(`${scheme.source}[^'"\\s\`…)]*(?=['"\\s\`])`, 'g')) ?? [];
+    const urls = pages.match(new RegExp(`${scheme.source}[^'"\\s\`…)]*(?=['"\\s\`])`, 'g')) ?? [];
     expect(urls.length).toBeGreaterThan(1);
     for (const url of urls) expect(() => parse(url), url).not.toThrow();
   },

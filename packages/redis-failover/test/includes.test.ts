@@ -1,6 +1,6 @@
-// Whether a primary has all that a node may have. The tables are the rows of ARCHITECTURE.md. The
-// property plays nodes that write, copy, fork and restart, and compares with the writes that each
-// of them really has.
+// Whether a primary has all that a node may have. The tables are the rows of
+// docs/design/redis-failover-data.md. The property plays nodes that write, copy, fork and restart, and
+// compares with the writes that each of them really has.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lineage } from '../src/manager/lineage.ts';

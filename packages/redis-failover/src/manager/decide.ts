@@ -1,6 +1,6 @@
 /**
  * Decides what the elected manager does about the nodes as they are: rows 2 to 6 of the table in
- * ARCHITECTURE.md. It is a pure function, so tests can try every situation.
+ * docs/design/redis-failover-data.md. It is a pure function, so tests can try every situation.
  */
 import type { PositionRecord, PrimaryRecord } from '../layout.ts';
 import type { NodeAddress } from '../node-address.ts';

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { commands } from '../../src/cli/command-table.ts';
 import { allSettings } from '../../src/cli/config/settings.ts';
@@ -7,33 +7,41 @@ import { Metrics } from '../../src/cli/manage/metrics.ts';
 import { FakeManager } from './fake-manager.ts';
 import { invoke } from './invoke.ts';
 
-const page = readFileSync(
-  new URL('../../../../docs/reference/redis-failover.md', import.meta.url),
-  'utf8',
-);
+const reference = new URL('../../../../docs/reference/', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, reference), 'utf8');
+const commandsPage = read('redis-failover/commands.md');
+const configurationPage = read('redis-failover/configuration.md');
+const operationsPage = read('redis-failover/operations.md');
+/** The overview, and the pages of one topic each. */
+const pages = [
+  read('redis-failover.md'),
+  ...readdirSync(new URL('redis-failover/', reference)).map((name) =>
+    read(`redis-failover/${name}`),
+  ),
+].join('\n');
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 test.each(commands.map(({ name }) => name))(
-  'docs/reference/redis-failover.md has a section on `%s`, an example and every option',
+  'the page of the commands has a section on `%s` and an example, and every option is explained',
   async (name) => {
-    expect(page).toMatch(new RegExp(`^### ${name}$`, 'm'));
-    expect(page).toMatch(new RegExp(`^incumbent-redis ${name}\\b`, 'm'));
+    expect(commandsPage).toMatch(new RegExp(`^## ${name}$`, 'm'));
+    expect(commandsPage).toMatch(new RegExp(`^incumbent-redis ${name}\\b`, 'm'));
     const { stdout } = await invoke([name, '--help']);
     for (const [option] of stdout.matchAll(/(?<=^ {2}(?:-\w, )?)--[a-z-]+/gm)) {
-      if (option !== '--help') expect(page).toContain(`\`${option}\``);
+      if (option !== '--help') expect(pages).toContain(`\`${option}\``);
     }
   },
 );
 
-test('it has every key and every variable', () => {
+test('the page of the configuration has every key and every variable', () => {
   for (const { key, variable } of allSettings) {
-    expect(page).toContain(`\`${key}\``);
-    if (variable !== undefined) expect(page).toContain(`\`${variable}\``);
+    expect(configurationPage).toContain(`\`${key}\``);
+    if (variable !== undefined) expect(configurationPage).toContain(`\`${variable}\``);
   }
 });
 
 test('its configuration is one that is understood', () => {
-  const yaml = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? '';
+  const yaml = /```yaml\n(.*?)```/s.exec(configurationPage)?.[1] ?? '';
   const production = parseConfiguration(yaml, 'redis.yml', 'production');
   expect(production.get('required_node_managers')?.value).toBe(2);
   expect(production.get('password_file')?.value).toBe('/run/secrets/redis');
@@ -41,19 +49,19 @@ test('its configuration is one that is understood', () => {
   expect(staging.get('root')?.value).toBe('/redis_failover_staging');
 });
 
-test('it has every metric', async () => {
+test('the page of operations has every metric', async () => {
   const manager = new FakeManager({ nodes: ['a:1'], zookeeper: 'h' });
   const text = await new Metrics('0', () => manager.status).text();
   const names = [...text.matchAll(/^# TYPE (incumbent_redis_\w+)/gm)].map(([, name]) => name);
   expect(names.length).toBeGreaterThan(10);
-  for (const name of names) expect(page).toMatch(new RegExp(`\`${name}[\`{]`));
+  for (const name of names) expect(operationsPage).toMatch(new RegExp(`\`${name}[\`{]`));
   const reasons = [...text.matchAll(/reason="([a-z-]+)"/g)].map(([, reason]) => reason);
-  for (const reason of reasons) expect(page).toContain(`\`${reason}\``);
+  for (const reason of reasons) expect(operationsPage).toContain(`\`${reason}\``);
 });
 
 test('every command line there is understood', async () => {
   const table = commands.map((entry) => ({ ...entry, load: async () => async () => 0 }));
-  const lines = `${page}${readme}`.matchAll(/^(?:\$ )?incumbent-redis (.*?)(?: +#.*| \|.*)?$/gm);
+  const lines = `${pages}${readme}`.matchAll(/^(?:\$ )?incumbent-redis (.*?)(?: +#.*| \|.*)?$/gm);
   let count = 0;
   for (const [line, words = ''] of lines) {
     expect(await invoke(words.split(' '), { table }), line).toMatchObject({ code: 0 });
