@@ -12,7 +12,7 @@ export interface Effect {
   readonly candidate: string;
   /** Process group of the program: stands for one start of it. */
   readonly group: number;
-  /** Who wrote: the program itself or a process that it started. */
+  /** The writer: the program itself or a process that it started. */
   readonly pid: number;
   /** CLOCK_MONOTONIC just before the write. All processes of a machine share it. */
   readonly atNs: bigint;
