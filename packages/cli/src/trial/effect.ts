@@ -1,10 +1,10 @@
 /**
- * The format of the fenced log, append-only, one effect a line:
+ * The format of the fenced log, which is append-only. Each line is one effect:
  *
  *     TOKEN CANDIDATE GROUP PID NANOSECONDS KIND
  *
- * A line is written with one write(2) to a file opened with O_APPEND, so lines are whole and their
- * order is the order in which the effects happened.
+ * Each line is one write(2) to a file opened with O_APPEND. So lines are whole, and they stand in
+ * the order in which the effects happened.
  */
 export interface Effect {
   readonly token: bigint;

@@ -1,6 +1,6 @@
 /**
- * A store's URL in its parts. Messages repeat no text that may belong to a password which was not
- * escaped: behind a "/", "?" or "#" in it, its rest looks like a path or a query.
+ * A store's URL in its parts. Messages repeat no text that may belong to an unescaped password:
+ * behind a "/", "?" or "#" in it, its rest looks like a path or a query.
  */
 import { CommandError, exitCodes } from '../failure.ts';
 import type { Refuse } from './values.ts';
