@@ -1,4 +1,4 @@
-// The command on a stand-in for Cloud Storage: what it does there, and what is said when it cannot be done.
+// The command on a stand-in for Cloud Storage: its work there, and its messages when that fails.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeGcs } from '@incumbent/servers';

@@ -141,7 +141,7 @@ test('supervisor frozen past belief: TERM, then KILL before belief ends; nothing
   killTogether('STOP', supervisor.pid);
   await groupDies(group);
 
-  // The child ignores TERM, which came first, to everybody, and no sooner than it had to.
+  // The child ignores TERM. TERM came first, to the whole group, and no sooner than necessary.
   for (const role of ['leader', 'child']) {
     const terms = records(file).filter((one) => one.role === role && one.what === 'SIGTERM');
     expect(terms).toHaveLength(1);

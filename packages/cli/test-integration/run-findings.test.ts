@@ -1,4 +1,4 @@
-// What a hostile reading of `run` found: one schedule each.
+// Faults that a hostile reading of `run` found: one schedule each.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,5 @@
-// The program and its candidate: what it is given, how it ends, and what is forwarded to it.
+// The program and its candidate: the program's environment, its end, and the signals that are
+// forwarded to it.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -107,7 +108,7 @@ test.concurrent('a program that vanished while its candidate waited: the seat is
   expect(once.all('ended')).toMatchObject([{ reason: 'work-failed', released: true }]);
 });
 
-// --- what it is given ---
+// --- its environment ---
 
 test.concurrent('the program reads nothing: its stdin is /dev/null', async ({ lab }) => {
   const run = lab.run('A', shell('cat; echo end'), { stdio: ['pipe', 'pipe', 'pipe'] });

@@ -1,5 +1,5 @@
-// The command on a stand-in for S3: what it does there, and what is said when it cannot be done. The
-// secret is in no output.
+// The command on a stand-in for S3: its work there, and its messages when that fails. The secret is
+// in no output.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FakeS3Options, S3Credentials } from '@incumbent/servers';

@@ -163,7 +163,7 @@ test.each([
   ['file:/100%25', '/100%'],
 ])('%s is the directory %s', (url, directory) => {
   expect(store(url).directory).toBe(directory);
-  // What is shown to people means the same store again.
+  // The URL that is shown to people means the same store again.
   expect(store(store(url).url).directory).toBe(directory);
 });
 

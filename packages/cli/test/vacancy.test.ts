@@ -1,4 +1,4 @@
-// Why nobody leads: `status`, `leader` and `watch` say it, and until when.
+// `status`, `leader` and `watch` say why the seat is vacant, and until when.
 import type { Snapshot } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
@@ -16,7 +16,7 @@ const empty: Snapshot = {
   holderGone: false,
 };
 
-/** A store that was restarted so long ago, looked at by a handle whose own lease is `leaseMs`. */
+/** A store that was restarted so long ago, seen by a handle whose own lease is `leaseMs`. */
 const restarted = (ago: number, leaseMs: number, nowUnixMs: number): Snapshot => ({
   ...empty,
   settling: {
