@@ -23,7 +23,7 @@ async function on(store: string, words: readonly string[]): Promise<Result> {
 const findings = (server: FakeGcs) =>
   on(urlOf(server), ['doctor', '--watch-loop', '10ms', '--samples', '3']);
 
-test('a program runs while its candidate leads, and who looks sees it', async () => {
+test('a program runs while its candidate leads, and status shows it', async () => {
   const server = await start();
   const store = urlOf(server);
   const print = `console.log('token ' + process.env.INCUMBENT_TOKEN)`;
@@ -88,7 +88,7 @@ test('doctor judges the lease of object stores where the bucket is away', async 
   expect(result.stdout).toMatch(/^note +timing +lease D 45s/m);
 });
 
-test('what is wrong is said', async () => {
+test('each fault has its message', async () => {
   const server = await start();
   const noKey = join(scratch(), 'key.json');
   writeFileSync(noKey, '{');

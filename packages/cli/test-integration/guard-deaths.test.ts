@@ -290,7 +290,7 @@ test('the watchers survive whatever the group is sent', async () => {
   await groupDies(group);
 });
 
-test('what a program leaves in its group ends with it', async () => {
+test('processes that a program leaves in its group end with it', async () => {
   const supervisor = new Supervisor();
   await supervisor.start();
   await supervisor.believe(long);

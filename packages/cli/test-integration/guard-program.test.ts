@@ -54,7 +54,7 @@ test('programs run one after the other, each with its own end', async () => {
   expect(new Set(groups).size).toBe(3);
 });
 
-test('gone means that nobody is left, however long it takes to die', async () => {
+test('gone means that no process is left, however long it takes to die', async () => {
   const marker = join(scratch(), 'big');
   const supervisor = await ready();
   // Much memory takes a while to be given back.
@@ -343,7 +343,7 @@ test('the program has no children that it did not start', async () => {
   expect(processes().filter((one) => one.parent === group)).toEqual([]);
 });
 
-test('what cannot be run is refused with its reason, and leaves nothing behind', async () => {
+test('a program that cannot be run is refused with its reason, and leaves nothing behind', async () => {
   const dir = scratch();
   const plain = join(dir, 'plain');
   writeFileSync(plain, 'not a program');

@@ -90,7 +90,7 @@ test.concurrent('guard killed: the program dies, the seat is given up, and its c
   checkOneAtATime(lab.stamps());
 });
 
-test.concurrent('supervisor and guard killed at once: program and grandchildren die, nobody starts before', async ({
+test.concurrent('supervisor and guard killed at once: program and grandchildren die, and no other program starts before', async ({
   lab,
 }) => {
   const { a, b, group, token } = await leaderAndFollower(lab);
@@ -111,7 +111,7 @@ test.concurrent('supervisor killed while its guard is frozen: the program dies a
   await until('the guard has gone', () => !isAlive(guard));
 });
 
-test.concurrent('supervisor dead, but somebody of its group lives: nobody is proved dead', async ({
+test.concurrent('supervisor dead, but a process of its group lives: the term is not proved dead', async ({
   lab,
 }) => {
   const six = { lease: '6s' };

@@ -28,7 +28,7 @@ test.concurrent.for(['0', '4'])(
   },
 );
 
-test.concurrent('TERM is heard although nobody reads what run and its program say', async ({
+test.concurrent('TERM is heard although the output of run and its program is not read', async ({
   lab,
 }) => {
   const command = [

@@ -55,7 +55,7 @@ test.concurrent('--once: 75 when leadership is lost before the program has begun
   expect(a.all('started')).toEqual([]);
 });
 
-test.concurrent('--try: 1 and no program while somebody else leads, else it leads', async ({
+test.concurrent('--try: 1 and no program while another candidate leads, else it leads', async ({
   lab,
 }) => {
   const a = lab.run('A', lab.worker());
@@ -135,7 +135,7 @@ test.concurrent('--restart on-failure: again after any code but 0', async ({ lab
 
 // --- hold at least ---
 
-test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it again meanwhile', async ({
+test.concurrent('--hold-at-least: a short job keeps the seat, and no other candidate does it again meanwhile', async ({
   lab,
 }) => {
   // Longer than two processes take to start on a busy machine.

@@ -35,7 +35,7 @@ test.concurrent.for([
   },
 );
 
-test.concurrent('what the program leaves behind when it ends is gone before the seat is given back', async ({
+test.concurrent('processes that the program leaves behind are gone before the seat is given back', async ({
   lab,
 }) => {
   const leave = '"$@" & until grep -q ready "$0"; do sleep 0.02; done; exit 5';
@@ -125,7 +125,7 @@ test.concurrent('--stdin: the program reads what we are given', async ({ lab }) 
   expect(run.stdout).toBe('for the program');
 });
 
-test.concurrent('the environment of the program: ours, and who leads what', async ({ lab }) => {
+test.concurrent('the environment of the program: ours, with the candidate, election and token', async ({ lab }) => {
   await lab.run('A', ['true']).ends();
   const env = { SOME: 'value', NODE_OPTIONS: '--no-warnings', INCUMBENT_TOKEN: 'another' };
   const run = lab.run('B', ['env'], { env, lease: '5s' });

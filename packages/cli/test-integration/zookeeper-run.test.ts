@@ -223,7 +223,7 @@ test.concurrent('WB4: HUP, USR1 and USR2 reach the program, and an operator’s 
   expect(lab.work(token).map(({ what }) => what)).toContain('SIGTERM');
 });
 
-test.concurrent('who waits and is told to end leaves no place behind, and --try does not wait', async ({
+test.concurrent('a waiting candidate that is told to end leaves no place behind, and --try does not wait', async ({
   lab,
 }) => {
   const settings = onServer();

@@ -59,7 +59,7 @@ test.each([true, false])(
   },
 );
 
-test('what other elections of this process report is not ours', () => {
+test('events of other elections of this process are not ours', () => {
   const lines = follow({});
   publish('leading', { token: 1n }, 'other');
   expect(lines).toEqual([]);

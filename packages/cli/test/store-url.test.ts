@@ -262,7 +262,7 @@ test('names the variable when the store came from there', () => {
   expect(error.message).toContain('INCUMBENT_STORE "/var/lib/x" is a path');
 });
 
-test('what may hold a password is not shown, however its scheme is misspelt', () => {
+test('a URL that may hold a password is not shown, however its scheme is misspelt', () => {
   for (const text of ['postgres//ann:secret@db/app', 'secret@redis://h', './ann:secret@db']) {
     const refused = (() => {
       try {

@@ -257,7 +257,7 @@ test('nothing is lost twice: not to many looks, nor to two judges that look toge
   );
 });
 
-test('what is over stays over, however the clocks are rounded', () => {
+test('a deadline that is over stays over, however the clocks are rounded', () => {
   const millisecond = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
     fc.property(

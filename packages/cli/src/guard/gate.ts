@@ -12,7 +12,7 @@ import { existsSync } from 'node:fs';
  *
  * - one when fd 4 ends, whose other end only the supervisor has;
  * - one when fd 5 ends, whose other end only the guard has, or when the guard did not say in time
- * that belief was extended.
+ *   that belief was extended.
  *
  * The second one needs a shell whose `read` has -t, which POSIX does not ask for: bash where there
  * is one, and busybox's. In another shell it sees only the end of fd 5.
