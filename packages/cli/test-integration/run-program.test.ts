@@ -125,7 +125,9 @@ test.concurrent('--stdin: the program reads what we are given', async ({ lab }) 
   expect(run.stdout).toBe('for the program');
 });
 
-test.concurrent('the environment of the program: ours, with the candidate, election and token', async ({ lab }) => {
+test.concurrent('the environment of the program: ours, with the candidate, election and token', async ({
+  lab,
+}) => {
   await lab.run('A', ['true']).ends();
   const env = { SOME: 'value', NODE_OPTIONS: '--no-warnings', INCUMBENT_TOKEN: 'another' };
   const run = lab.run('B', ['env'], { env, lease: '5s' });
