@@ -1,29 +1,29 @@
 'use strict';
-// The guard of `incumbent run`: starts the program, judges by both clocks how long it may run, and
-// kills its whole session when that is over or when the supervisor is gone. Who watches whom is told
-// in ../src/guard/README.md; the messages are typed in ../src/guard/protocol.ts.
+// The guard of `incumbent run` starts the program, and judges by both clocks how long it may run. It
+// kills the whole session when that time is over or when the supervisor is gone. For the reasons see
+// ../src/guard/README.md; for the types of the messages ../src/guard/protocol.ts.
 //
-// Plain CommonJS and three modules, because it is loaded beside every program that is run.
+// Plain CommonJS and three modules: a guard runs beside every program, so it must stay small.
 //
 //   node guard.cjs STOP_MARGIN_MS KILL_MARGIN_MS
 //
-// fd 0-2  the program's, passed on and never touched
-// fd 3    a socket to the supervisor: one JSON message a line, both ways
-// fd 4    a socket whose other end only the supervisor has, passed on to the watchers
+// - fd 0-2: the program's, passed on and never touched
+// - fd 3: a socket to the supervisor, with one JSON message a line, both ways
+// - fd 4: a socket whose other end only the supervisor has, passed on to the watchers
 const { spawn } = require('node:child_process');
 const { closeSync, openSync, readdirSync, readFileSync, readSync } = require('node:fs');
 const { Socket } = require('node:net');
 
-// Clocks are judged at least this often, whatever the timers promise.
+// Clocks are judged at least this often, even when a timer is late.
 const judgeEveryMs = 100;
 const beatEveryMs = 200;
-// What still lives so long after KILL deserves a word to the people.
+// A process that still lives so long after KILL is reported.
 const lingeringMs = 5_000;
 // Of the two-clock law.
 const roundingMs = 5;
 const longestMs = 3_600_000;
 
-/** The two-clock law of `incumbent` (src/deadline.ts has its proof), without imports. */
+/** The two-clock law of `incumbent` (docs/design/time.md has its proof), without imports. */
 class Countdown {
   #isSet = false;
   #endMs = 0;
@@ -96,17 +96,18 @@ function guard(stopMarginMs, killMarginMs) {
   for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
     process.on(`SIG${name}`, () => {});
 
-  // The program's output must stay as blocking as it is: fd 2 is often one file with fd 1, and with
+  // The program's output must stay as blocking as it is. Often fd 2 is one file with fd 1, and with
   // the terminal or pipe that others write to. Node makes it non-blocking when process.stderr is
   // first looked at, which its sockets do when they are destroyed.
   Object.defineProperty(process, 'stderr', { value: undefined });
 
   // Until when the program may run. Only the supervisor extends it.
   const belief = new Countdown();
-  // One at a time, from the spawning of its gate until its session is gone:
-  // { id, child, group, open, exited, complained, armedUntilMs,
-  //   stopping: { because, killAtMs, end: Countdown | undefined } | undefined,
-  //   killedAtMs: the first KILL | undefined }
+  // One at a time, from the spawning of its gate until its session is gone. Its fields:
+  //
+  //     { id, child, group, open, exited, complained, armedUntilMs,
+  //       stopping: { because, killAtMs, end: Countdown | undefined } | undefined,
+  //       killedAtMs: the first KILL | undefined }
   let program;
   // The supervisor is gone, or wants us to go: leave as soon as no program is left.
   let leaving = false;
@@ -120,7 +121,7 @@ function guard(stopMarginMs, killMarginMs) {
   supervisor.on('close', () => leave('supervisor-gone'));
   let partial = '';
   supervisor.on('data', (text) => {
-    // After a stall the messages were written long ago: first see to what is due.
+    // After a stall the messages are old, so first act on the deadlines that have passed.
     judge();
     partial += text;
     if (!text.includes('\n')) return;
@@ -178,7 +179,7 @@ function guard(stopMarginMs, killMarginMs) {
     child.once('exit', (code, signalName) => {
       program.exited = true;
       program.killedAtMs ??= monotonicMs();
-      // Whatever the program left behind ends with it.
+      // The processes that the program left behind end with it.
       signalGroup(program.group, 'SIGKILL');
       // Seen so late it was the watcher in the group, not the program.
       const isOverForWatcher = signalName === 'SIGKILL' && !(program.armedUntilMs > monotonicMs());
@@ -232,7 +233,7 @@ function guard(stopMarginMs, killMarginMs) {
     complain();
   }
 
-  /** KILL is not refused; but a process may be stuck in the kernel, or be another user's. */
+  /** No process can refuse KILL, but it may be stuck in the kernel, or belong to another user. */
   function complain() {
     if (program.complained || monotonicMs() - program.killedAtMs < lingeringMs) return;
     program.complained = true;
@@ -241,13 +242,16 @@ function guard(stopMarginMs, killMarginMs) {
 
   function signal(name) {
     if (name === 'SIGTERM') terminate();
-    // Like a terminal's Ctrl-C, for everybody.
+    // Ctrl-C in a terminal reaches the whole group too.
     else if (name === 'SIGINT') signalGroup(program.group, name);
-    // "Reload" and the like mean the main process; its helpers would die of them.
+    // "Reload" and the like are for the main process; its helpers would die of them.
     else signalOne(program.group, name);
   }
 
-  /** Does what is due by now: TERM at belief - G, KILL at belief - K or at the end of the grace. */
+  /**
+   * Acts on the deadlines that have passed: TERM at belief - G, KILL at belief - K or at the end of
+   * the grace.
+   */
   function judge() {
     clearTimeout(judgeTimer);
     const leftMs = left(belief);
@@ -286,28 +290,28 @@ function guard(stopMarginMs, killMarginMs) {
   }
 
   /**
-   * Tells the watcher inside the group how long it may go without hearing from us. Its deadline lies
-   * half a margin behind ours, so it acts only if we do not: told whenever belief moves, because
-   * after the last renewal an older and earlier deadline would make it act long before us.
+   * Tells the watcher inside the group how long it may go without hearing from us. Its deadline
+   * lies half a margin behind ours, so it acts only if we do not. It is told whenever belief moves:
+   * after the last renewal, an older and earlier deadline would make it act long before us.
    */
   function arm() {
     if (program === undefined || program.exited) return;
-    // Before it acts it looks for a tenth of a second whether something newer has come.
+    // Before it acts, it looks for a tenth of a second whether a newer line has come.
     const lookMs = Math.min(100, killMarginMs / 4);
     const seconds = (left(belief) - killMarginMs / 2 - lookMs) / 1000;
     const armedSeconds = (program.armedUntilMs - monotonicMs()) / 1000;
     // The clocks differ by a millisecond or two from one look to the next.
     if (!(seconds > 0) || Math.abs(armedSeconds - seconds) < 0.01) return;
     const pipe = program.child.stdio[5];
-    // It is stopped and reads nothing, with all of its group.
+    // The watcher is stopped, with all of its group, and reads nothing.
     if (pipe.writableLength > 0) return;
     program.armedUntilMs = monotonicMs() + seconds * 1000;
-    // Where a shell knows whole seconds only, it looks for a whole one.
+    // A shell that knows only whole seconds looks for a whole one.
     const whole = Math.max(1, Math.floor(seconds - 1));
     pipe.write(`${seconds.toFixed(2)} ${whole} ${untilUptime(seconds)}\n`);
   }
 
-  /** Waits until nobody of the session is left, and says so. */
+  /** Waits until every process of the session is dead, and reports it. */
   function bury(delayMs) {
     const { id, group, child } = program;
     const nowMs = monotonicMs();
@@ -322,7 +326,7 @@ function guard(stopMarginMs, killMarginMs) {
     complain();
     setTimeout(() => {
       // Once more, for a fork that was under way. Not after a stall: by then the group may have
-      // ended, and its number be somebody else's.
+      // ended, and another group may have its number.
       if (monotonicMs() - nowMs < delayMs + 1_000) signalGroup(group, 'SIGKILL');
       beat();
       bury(Math.min(2 * delayMs, beatEveryMs));
@@ -348,8 +352,9 @@ function monotonicMs() {
 }
 
 /**
- * Signals whoever is in the group, and on Linux whoever has left it (`timeout` does) but not the
- * session, which has the same number. Nobody there, or nobody of ours, is not an error.
+ * Signals the group. On Linux also the processes that have left the group (`timeout` does) but not
+ * the session, which has the same number. It is no error when there is no such process, or none
+ * that we may signal.
  */
 function signalGroup(group, name) {
   signalOne(-group, name);
@@ -362,7 +367,10 @@ function signalGroup(group, name) {
   }
 }
 
-/** Until a walk meets nobody new: who was sent KILL forks no more. bury() comes back for the rest. */
+/**
+ * Walks until a walk finds no new process: a process that was sent KILL forks no more. bury() comes
+ * back for the rest.
+ */
 function killSession(session) {
   const sent = new Set();
   for (let walks = 0; walks < 20; walks += 1) {
@@ -385,15 +393,15 @@ function signalOne(pid, name) {
 }
 
 /**
- * Nobody of the group, or on Linux of the session of that number, can act any more. To be asked only
- * after they were sent KILL.
+ * Whether no process of the group, or on Linux of the session of that number, can act any more. To
+ * be asked only after they were sent KILL.
  */
 function groupIsGone(group, lookForZombies) {
   let isListed = true;
   try {
     process.kill(-group, 0);
   } catch (error) {
-    // EPERM: there is somebody, whom we may not signal.
+    // EPERM: the group has a process that we may not signal.
     if (error.code !== 'ESRCH') return false;
     isListed = false;
   }
@@ -414,11 +422,11 @@ function groupIsUnknown(group) {
 }
 
 /**
- * Orphans are reaped by process 1, and in a container without an init process 1 does not: then the
- * dead stay listed for ever. If the kernel lists the group, any doubt is a no.
+ * Process 1 reaps orphans. In a container without an init it does not, so the dead stay listed for
+ * ever. If the kernel lists the group, any doubt is a no.
  *
- * Somebody who forks and ends all the time may stay out of sight, so a walk during which nobody was
- * forked is waited for; but not for ever, as others may fork all the time.
+ * A process that forks and ends all the time may stay out of sight. So we wait for a walk during
+ * which no process was forked, but not for ever: other programs may fork all the time.
  */
 function onlyZombiesLeft(group, isListed) {
   for (let walks = 0; walks < 3; walks += 1) {
@@ -431,15 +439,16 @@ function onlyZombiesLeft(group, isListed) {
 }
 
 /**
- * Who of a session can still act, as { pid, group }; undefined if that cannot be seen. `strictly`:
- * so that nobody is missed whom the kernel knows to be in the group of that number.
+ * The processes of a session that can still act, as { pid, group }; undefined if that cannot be
+ * seen. `strictly` is for a group that the kernel lists: a walk that may have missed one of its
+ * processes gives undefined.
  */
 function living(session, strictly = false) {
   if (!procIsOurs()) return undefined;
   const found = [];
   try {
     const buffer = Buffer.alloc(1024);
-    // Not readable: others' processes are hidden from us (hidepid).
+    // Not readable: hidepid hides the processes of other users from us.
     if (strictly) readProc('1/stat', buffer);
     let members = 0;
     for (const pid of readdirSync('/proc')) {
@@ -461,7 +470,10 @@ function living(session, strictly = false) {
   }
 }
 
-/** That instant in hundredths of /proc/uptime, which counts suspension; '' where there is none. */
+/**
+ * The instant that lies so many seconds ahead, in hundredths of /proc/uptime, which counts
+ * suspension; '' where there is none.
+ */
 function untilUptime(seconds) {
   try {
     const [, whole, hundredths] = /^(\d+)\.(\d\d) /.exec(readProc('uptime', Buffer.alloc(64)));
@@ -473,7 +485,7 @@ function untilUptime(seconds) {
 
 let isProcOurs;
 
-/** Linux, and /proc was not mounted in another pid namespace, where our numbers mean others. */
+/** On Linux, with a /proc of our own pid namespace: in another one our numbers mean other processes. */
 function procIsOurs() {
   if (isProcOurs !== undefined) return isProcOurs;
   try {

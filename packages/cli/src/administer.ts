@@ -7,17 +7,19 @@ import type { ElectionQuestion } from './options.ts';
 import { sinceOf, tokenOf } from './output/describe.ts';
 import { toJson, visible } from './output/text.ts';
 
-/** What an operator asks of an election. */
+/** A request of an operator to an election. */
 export interface Administration {
   readonly request: (question: Question) => Promise<AdminResult>;
   /** For people, on stdout. */
   readonly words: (result: AdminResult) => string;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** What else to tell programs of the result. */
+  /** More fields of the JSON result. */
   readonly results?: (result: AdminResult) => object;
-  /** Looked at before anything is asked. Throws a refusal. Default: notes an election nobody has led. */
+  /**
+   * Runs before the request. Throws a refusal. Default: notes an election that has never been led.
+   */
   readonly check?: (snapshot: Snapshot, question: Question) => Promise<void>;
-  /** The request makes what is missing: a name that nobody has used is meant. */
+  /** The request may create the election: the operator means a name that is not in use yet. */
   readonly makes?: boolean;
   readonly needs?: Pick<StoreNeeds, 'setUp'>;
 }
@@ -44,7 +46,7 @@ export async function administer(
   return exitCodes.ok;
 }
 
-/** `before`: what stood in the record when the request was written. */
+/** `before`: the state in the record when the request was written. */
 function asJson({ changed, view }: AdminResult): object {
   const { state, leader } = view;
   return {

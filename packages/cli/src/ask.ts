@@ -1,4 +1,4 @@
-/** What all commands share that ask a store about an election. */
+/** Shared by all commands that ask a store about an election. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,9 +31,9 @@ export interface Question {
   readonly signal: AbortSignal;
   /** `election.inspect`, as candidates see it. */
   inspect(): Promise<Inspected>;
-  /** What else may be meant by this election, as the rest of a sentence. */
+  /** Names of other elections that the user may have meant, as the rest of a sentence. */
   meantInstead(): Promise<string>;
-  /** Tells people if nobody has led it, and which others there are. Once. */
+  /** Tells people if the election has never been led, and which others there are. Once. */
   noteNeverLed(view: View): Promise<void>;
 }
 
@@ -142,8 +142,8 @@ function withReason(error: unknown, latest: ElectionError): unknown {
 }
 
 /**
- * The directory or node of an election that nobody has used yet. Undefined when it is there, and
- * where that cannot be told.
+ * The directory or node of an election that has never been used. Undefined when it exists, and
+ * where the store cannot tell.
  */
 export async function missingPlace(
   { directory, servers }: OpenStore,
@@ -164,8 +164,8 @@ export async function missingPlace(
 }
 
 /**
- * Nobody may have led yet, or the store is another one than was meant.
- * @param instead what else may be meant
+ * Either the election has never been led, or the user meant another store.
+ * @param instead the other names that the user may have meant
  */
 export function noteMissing(
   place: string,
@@ -261,8 +261,8 @@ interface OpenElection {
 }
 
 /**
- * Closes the handle of one who only asked. Nobody waits for that: the store may hang, and there is
- * nothing to give back.
+ * Closes the handle of a command that only asked. No command waits for that: the store may hang,
+ * and there is no seat to give back.
  */
 export function leave(election: Election): void {
   election.close().catch(() => {});
@@ -270,7 +270,7 @@ export function leave(election: Election): void {
 
 /**
  * Runs `job`, and leaves it behind if it has not ended within `timeoutMs`.
- * @param leftMs what is left of that
+ * @param leftMs the part of `timeoutMs` that is left
  * @throws CommandError when it took longer; `interruption.reason`
  */
 export async function bounded<T>(
@@ -309,9 +309,9 @@ function tooLate(timeoutMs: number, url: string): CommandError {
 }
 
 /**
- * A timing for one who only asks. It holds no lease, so only the bounds on operations matter, and
- * those are to be looser than `--timeout`, which then is the one that counts. On a session they can
- * only be as loose as its timeout allows.
+ * A timing for a command that only asks. It holds no lease, so only the bounds on operations
+ * matter. They are looser than `--timeout`, so that `--timeout` decides. On a session they can only
+ * be as loose as its timeout allows.
  */
 export function patientTiming(timeoutMs: number, limits: TimingLimits = {}): TimingOptions {
   const { sessionTimeoutMs, maxBelief } = limits;

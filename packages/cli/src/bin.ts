@@ -8,10 +8,10 @@ import { main } from './main.ts';
 /** How long what is still going on may take to end by itself. */
 const hangingMs = 500;
 
-// What drivers do that Node deprecates is our business, and not that of whoever reads stderr.
+// Deprecated calls in drivers are for us to fix. A warning on stderr does not help the user.
 if (!process.env['INCUMBENT_DEBUG']) process.noDeprecation = true;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // Whoever read our output is gone (`incumbent watch | head -1`): there is nobody left to tell.
+  // The reader of our output is gone (`incumbent watch | head -1`): it cannot be told.
   if (error.code === 'EPIPE') process.exit(0);
   process.stderr.write(`incumbent: the output cannot be written: ${error.message}\n`);
   process.exit(exitCodes.output);
@@ -40,7 +40,7 @@ void main(process.argv.slice(2), commands, host).then((code) => {
   process.exitCode = code;
   process.stdout.write('', () =>
     process.stderr.write('', () => {
-      // Everything is written, and nothing is left to do but what hangs, such as a dead disk.
+      // Everything is written. Only work that hangs is left, such as a write to a dead disk.
       setTimeout(() => process.exit(), hangingMs).unref();
     }),
   );

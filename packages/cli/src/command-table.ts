@@ -32,12 +32,12 @@ interface Entry<Options> {
   readonly group: 'Run:' | 'Look:' | 'Steer:' | 'Set up:';
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
-  /** What else the help of the command says; default: the summary. */
+  /** The text of the command's help; default: the summary. */
   readonly description?: string;
   readonly examples: readonly { readonly line: string; readonly about: string }[];
   /** Adds options and operands. */
   readonly define: (command: Command) => void;
-  /** The command sees to INT, TERM and HUP itself; others are told by `context.signal`. */
+  /** The command handles INT, TERM and HUP itself. Other commands get `context.signal`. */
   readonly handlesSignals?: boolean;
   /** Imports the command: nothing is loaded before it runs. */
   readonly load: () => Promise<Execute<Options>>;
@@ -45,7 +45,7 @@ interface Entry<Options> {
 
 export type CommandEntry = Entry<unknown>;
 
-/** The options are what `define` said; here the compiler takes our word for it. */
+/** `define` has made the options; here the compiler takes our word for their type. */
 function command<Options>(entry: Entry<Options>): CommandEntry {
   return entry as CommandEntry;
 }

@@ -23,17 +23,21 @@ export interface OpenStore {
   /** Where servers hold it, of which another may serve when one fails. */
   readonly servers?: Servers;
   /**
-   * Makes what all elections of the store share, where it is missing.
-   * @returns what was made, such as `the table "incumbent_election"`; undefined: nothing was missing
-   * @throws CommandError that says who may make it, and how
+   * Creates the objects that all elections of the store share, where they are missing.
+   * @returns the objects created, such as `the table "incumbent_election"`; undefined: none was
+   * missing
+   * @throws CommandError that says which role may create them, and how
    */
   prepare?(signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Names of elections, as far as one short look finds them; also of some that nobody has led.
+   * Names of elections, as far as one short look finds them; some may never have been led.
    * Undefined: we may not look. Absent: the store cannot tell.
    */
   elections?(beside: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
-  /** Ends the connection, where there is one. Called after every command, whatever became of it. */
+  /**
+   * Ends the connection, where there is one. Called after every command, even after one that
+   * failed.
+   */
   close?(): Promise<void>;
 }
 
@@ -41,24 +45,26 @@ export interface Examination {
   readonly timing: Timing;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** The one that was named. */
+  /** The election that the user named. */
   readonly election: string | undefined;
 }
 
-/** What commands ask of the servers of a store, besides its elections. */
+/** The questions that commands put to the servers of a store, besides its elections. */
 export interface Servers {
-  /** For `doctor`: what there is to see before anything is made. */
+  /** For `doctor`: findings that need nothing to be created. */
   examine(examination: Examination): Promise<readonly Finding[]>;
   /**
    * For `doctor`: an election to measure on.
-   * @param unique a name that nobody has, for elections that can be removed again
+   * @param unique a name that is not in use, for elections that can be removed again
    */
   scratch(unique: string, signal: AbortSignal): Promise<Scratch | Unmeasured>;
   /** For `doctor`: how a leader confirms its term, where that is neither a read nor a write. */
   check?(signal: AbortSignal): Promise<unknown>;
-  /** What is not there of an election that nobody has used yet, such as `node /a/b`. */
+  /**
+   * The place of an election that is missing because it has never been used, such as `node /a/b`.
+   */
   missingPlace?(election: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Observers see when what is missing is made. */
+  /** Observers notice when the missing place is created. */
   readonly observesMissing?: true;
   /** For `run`: fails when what the servers granted is less than `leastMs`. */
   checkLease?(leastMs: number): void;
@@ -70,13 +76,15 @@ export interface Servers {
 export interface StoreNeeds {
   /** How long it may take to reach it. */
   readonly timeoutMs: number;
-  /** What that bound is called, such as `--timeout`; absent: it has no name. */
+  /** The name of that bound, such as `--timeout`; absent: it has no name. */
   readonly timeoutName?: string;
   /** Gives up. */
   readonly signal: AbortSignal;
   /** `--lease`: where D is the timeout of a session, the one to ask for. */
   readonly lease?: string | undefined;
-  /** Servers may be just starting: one that refuses is asked again until `timeoutMs` is over. */
+  /**
+   * Servers may be just starting: a server that refuses is asked again until `timeoutMs` is over.
+   */
   readonly patient?: true;
   /** Nothing will be held, so a session may last longer than its elections want: it is more patient. */
   readonly asksOnly?: true;
@@ -88,27 +96,27 @@ interface World {
   readonly env: Environment;
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
-  /** For what was asked for. */
+  /** For the result of the command. */
   readonly stdout: Output;
   /** For people: notes and errors. */
   readonly stderr: Output;
   /**
-   * @param url what `--store` says; undefined: INCUMBENT_STORE or the default
+   * @param url the value of `--store`; undefined: INCUMBENT_STORE or the default
    * @throws CommandError that says which store to use instead, or why it cannot be reached
    */
   openStore(url: string | undefined, needs: StoreNeeds): Promise<OpenStore>;
 }
 
-/** What a command has of the world. Tests replace all of it. */
+/** The world as a command sees it. Tests replace all of it. */
 export interface Context extends World {
   /**
    * Aborted by INT, TERM and HUP, with an `InterruptedError` to be thrown on. Commands that the
-   * table marks `handlesSignals` get one that never aborts.
+   * table marks `handlesSignals` get a signal that never aborts.
    */
   readonly signal: AbortSignal;
 }
 
-/** What `main` runs in: the process, or a test. */
+/** The process that `main` runs in, or the stand-in of a test. */
 export interface Host extends World {
   /** @returns a function that removes the listener */
   onSignal(name: SignalName, listener: () => void): () => void;

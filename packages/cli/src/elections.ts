@@ -1,6 +1,6 @@
 /**
- * A misspelt name is another election, which works, and which nobody else takes part in. So of an
- * election that nobody has led it is said which ones of a like name there are.
+ * A misspelt name is another election: it works, and no other candidate takes part in it. So when
+ * an election has never been led, we list the elections with similar names.
  */
 import type { TimingOptions } from 'incumbent';
 import { createElection } from 'incumbent';
@@ -9,9 +9,9 @@ import { nearest } from './nearest.ts';
 import { isLedOnce } from './output/describe.ts';
 import { within } from './url/reach.ts';
 
-/** It is only a hint: nobody waits longer for it. */
+/** The list is only a hint, so no command waits longer for it. */
 const longestLookMs = 2_000;
-/** So many of the names that are near are looked at: a name may be there that nobody has led. */
+/** At most this many similar names are looked at: a name may exist that has never been led. */
 const mostLooks = 3;
 /** More names than this are counted, not shown. */
 const mostShown = 5;
@@ -23,7 +23,8 @@ interface Others {
 }
 
 /**
- * @returns the rest of a sentence, such as `; did you mean "nightly"?`; empty where no other is known
+ * @returns the rest of a sentence, such as `; did you mean "nightly"?`; empty where no other is
+ * known
  * @throws the reason of `signal`, and nothing else
  */
 export async function meantInstead(
@@ -41,7 +42,7 @@ export async function meantInstead(
 }
 
 /**
- * @returns undefined where it cannot be told within bounds
+ * @returns undefined where the list is not found within bounds
  * @throws the reason of `signal`, and nothing else
  */
 export async function othersThan(

@@ -1,11 +1,11 @@
 /**
- * Whether this process shares its home directory with the other candidates of its machine. In a
- * container or a pod it does not: each would elect a leader of its own, and nobody would notice.
+ * Whether this process shares its home directory with the other candidates of its machine. A
+ * container or a pod does not: each would elect a leader of its own, without any sign of it.
  */
 import { readFileSync, statSync } from 'node:fs';
 import type { Environment } from './context.ts';
 
-/** What the detection asks of the machine. */
+/** The facts about the machine that the detection uses. */
 export interface MachineProbe {
   readonly platform: NodeJS.Platform;
   readonly env: Environment;
@@ -39,7 +39,7 @@ export function systemProbe(env: Environment, platform: NodeJS.Platform): Machin
 export interface Isolation {
   /** `a Kubernetes pod`, `a container` */
   readonly what: string;
-  /** How one can tell. */
+  /** The evidence for it. */
   readonly because: string;
 }
 
@@ -50,7 +50,10 @@ const containerCgroup =
 const containerMount =
   /(?:^|\n)(?:\S+ ){3}\S*(?:\/containers\/|\/kubelet\/|\/containerd\/|\/overlay-containers\/|\/sandboxes\/)\S* \/etc\/(?:hostname|hosts|resolv\.conf) /;
 
-/** What sets this process apart from the others of its machine; undefined: nothing that we know. */
+/**
+ * The sandbox that separates this process from the others of its machine; undefined: none that we
+ * know.
+ */
 export function detectIsolation(probe: MachineProbe): Isolation | undefined {
   const { env, exists, read } = probe;
   if (env['KUBERNETES_SERVICE_HOST']) {

@@ -1,7 +1,7 @@
 import type { ElectionErrorCode, NotElectedError, NotElectedReason } from 'incumbent';
 import type { Environment, Output, SignalName } from './context.ts';
 
-/** What the command ends with. Those above 63 are the ones of sysexits(3). */
+/** The exit codes of the command. Those above 63 are the ones of sysexits(3). */
 export const exitCodes = {
   ok: 0,
   /** Refused, or there is no leader. */
@@ -10,9 +10,9 @@ export const exitCodes = {
   storeUnavailable: 69,
   /** Our own mistake. */
   internal: 70,
-  /** What we were asked for cannot be written to stdout. */
+  /** The result cannot be written to stdout. */
   output: 74,
-  /** Leadership was lost, or nobody can be elected yet: later it may go. */
+  /** Leadership was lost, or no candidate can be elected yet. The command may work later. */
   temporary: 75,
   /** This candidate is not healthy. */
   unhealthy: 76,
@@ -20,7 +20,10 @@ export const exitCodes = {
   drained: 77,
 } as const;
 
-/** What `run --try` and `--wait` end with, so that a script can tell "somebody else does it" from the rest. */
+/**
+ * The exit codes of `run --try` and `--wait`. A script can tell "another candidate leads" from the
+ * rest.
+ */
 const exitCodeOfReason: Readonly<Record<NotElectedReason['kind'], number>> = {
   led: exitCodes.no,
   held: exitCodes.no,
@@ -118,7 +121,7 @@ export function describeFailure(error: unknown): Failure {
 }
 
 /**
- * Tells people, or with `json` programs, what went wrong.
+ * Reports the failure: to people, or with `json` to programs.
  * @param hint a second line for people
  * @returns the exit code
  */

@@ -1,9 +1,10 @@
-/** Large packages, which only those install who use them. */
+/** Large packages that we do not depend on: users install those that they need. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 /**
- * That of the working directory, where people have it beside their program; else that beside us.
+ * The copy in the working directory, where it stands beside the user's program; else the one beside
+ * us.
  * @returns undefined: it is in neither place
  */
 export function requireInstalled(packageName: string, cwd: string, beside: string): unknown {

@@ -95,7 +95,7 @@ export async function main(
   }
 }
 
-/** What is missing or too much, with a command line that has it right. */
+/** Names the option or operand that is missing or too much, and shows a correct command line. */
 function withWayOut(
   error: CommanderError,
   { name, examples }: CommandEntry,
@@ -106,7 +106,7 @@ function withWayOut(
   switch (error.code) {
     case 'commander.missingMandatoryOptionValue': {
       const [, flags = ''] = /'(.*)'/.exec(error.message) ?? [];
-      // Of \`run\` an operand is the program.
+      // The operand of `run` is the program.
       const isMeant = flags.startsWith('-e') && name !== 'run' && named !== undefined;
       const meant = isMeant ? `: write \`-e ${named}\`` : `, as in \`${examples[0]?.line}\``;
       return instead(`${name} needs ${flags}${meant}`);
@@ -122,7 +122,7 @@ function withWayOut(
   }
 }
 
-/** The context of one command, and what must be undone after it. */
+/** The context of one command, with the function that releases it. */
 function openContext(
   host: Host,
   handlesSignals: boolean,
@@ -133,7 +133,7 @@ function openContext(
   const removers = names.map((name) =>
     host.onSignal(name, () => {
       const error = new InterruptedError(name);
-      // Whoever asks twice does not want to wait for an orderly end.
+      // A second signal means that the user does not want to wait for an orderly end.
       if (interruption.signal.aborted) host.exit(error.exitCode);
       interruption.abort(error);
     }),

@@ -1,6 +1,6 @@
 /**
- * What the commands get from the command line. Durations are still text (`"15s"`): the library reads
- * them, and it is not loaded before a command runs.
+ * The values that commands get from the command line. Durations are still text (`"15s"`): the
+ * library reads them, and it is not loaded before a command runs.
  */
 
 /** The operands of a command, in `operands`. */
@@ -31,7 +31,7 @@ export interface TimingFlags {
 }
 
 export interface StatusOptions extends ElectionQuestion {
-  /** End with 1 unless somebody leads. */
+  /** End with 1 unless there is a leader. */
   readonly exitCode?: true;
 }
 
@@ -48,12 +48,12 @@ export interface DrainOptions extends ElectionQuestion {
   readonly id: string;
   readonly until?: string;
   readonly lift?: true;
-  /** Also a candidate that nobody knows. */
+  /** Also a candidate that the store does not list. */
   readonly force?: true;
 }
 
 export interface EndOptions extends ElectionQuestion {
-  /** Also an election that nobody has led. */
+  /** Also an election that has never been led. */
   readonly force?: true;
 }
 

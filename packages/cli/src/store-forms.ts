@@ -1,4 +1,4 @@
-/** What the URL of each store looks like, for helps and refusals. Loads nothing. */
+/** The URL of each store, for helps and refusals. Loads nothing. */
 
 /** Candidates of one machine. */
 export const fileForm = 'file:/some/directory';

@@ -1,4 +1,4 @@
-/** Which store the elections are held on: what `--store`, INCUMBENT_STORE or the default mean. */
+/** Finds the store that `--store`, INCUMBENT_STORE or the default name. */
 import { posix, win32 } from 'node:path';
 import type { OpenStore } from './context.ts';
 import type { MachineProbe } from './environment.ts';
@@ -10,7 +10,7 @@ import { anyOf, fileForm, serverForms } from './store-forms.ts';
 /** A store that this version can open. */
 export type StoreLocation = FileLocation | ServerUrl;
 
-/** Its parts are read by whoever opens it: a file store need not load a client for that. */
+/** The module that opens it reads its parts: a file store need not load a client for that. */
 export interface ServerUrl {
   readonly scheme: ServerKind;
   /** As it was given. May hold a password: not to be shown. */
@@ -94,7 +94,7 @@ export function locateStore(
   return location(defaultDirectory(probe), 'default', probe);
 }
 
-/** `$XDG_STATE_HOME/incumbent` and what other systems have in its place. */
+/** `$XDG_STATE_HOME/incumbent`, and the same place on other systems. */
 function defaultDirectory({ env, platform }: MachineProbe): string {
   const path = platform === 'win32' ? win32 : posix;
   const absolute = (value: string | undefined) =>
@@ -187,7 +187,7 @@ function missingScheme(text: string): string | undefined {
   return `begins with a host and a port, and no scheme; write ${wayOut}`;
 }
 
-/** What is wrong with a scheme that is none of ours. Does not repeat what stands behind it. */
+/** The refusal of a scheme that we do not know. It does not repeat the rest of the URL. */
 function unknownScheme(scheme: string): string {
   const unknown = `has the unknown scheme "${scheme}:"`;
   if (scheme === 'http' || scheme === 'https') {
@@ -201,7 +201,7 @@ function unknownScheme(scheme: string): string {
   );
 }
 
-/** What stands behind `file:`, as an absolute path. */
+/** The path behind `file:`, made absolute. */
 function parseFilePath(
   text: string,
   origin: '--store' | 'INCUMBENT_STORE',
@@ -250,7 +250,7 @@ function location(
   { platform }: MachineProbe,
 ): FileLocation {
   const asPath = platform === 'win32' ? directory.replaceAll('\\', '/') : directory;
-  // Back to what parses as this directory again.
+  // Back to a URL that parses as this directory again.
   const escaped = asPath.replace(/[%?#]/g, (character) => encodeURIComponent(character));
   const url = `file:${escaped.startsWith('/') ? '' : '///'}${escaped}`;
   return { scheme: 'file', directory, url, origin };

@@ -2,8 +2,8 @@ import type { Timing, TimingLimits, TimingOptions } from 'incumbent';
 import type { TimingFlags } from './options.ts';
 
 /**
- * The durations of a command line as the library takes them: without those that were not given, and
- * without a lease where that is the timeout of a session, which was asked for when connecting.
+ * The durations of a command line as the library takes them, without those that were not given. The
+ * lease is left out where it is the timeout of a session: connecting has asked for that already.
  */
 export function timingOf(flags: TimingFlags, limits: TimingLimits = {}): TimingOptions {
   const lease = limits.sessionTimeoutMs === undefined ? flags.lease : undefined;

@@ -12,8 +12,8 @@ const howTo =
   'a duration such as 90m, 2h or 3d';
 
 /**
- * What `--until` means: a duration from now, or a time. Without a zone it is local; a day alone
- * begins at local midnight (and not, as JavaScript has it, at midnight UTC).
+ * Reads `--until`: a duration from now, or a time. Without a zone it is local. A day alone begins
+ * at local midnight (and not, as JavaScript has it, at midnight UTC).
  * @throws UsageError
  */
 export function parseUntil(text: string, nowUnixMs: number): number {
@@ -26,7 +26,7 @@ export function parseUntil(text: string, nowUnixMs: number): number {
   if (untilUnixMs <= nowUnixMs) {
     throw new UsageError(`--until "${text}" is not in the future; --lift ends a drain`);
   }
-  // The end of what Date can do is of no use to anybody; this also catches Infinity.
+  // A time near the end of the range of Date is of no use; this also catches Infinity.
   if (!(untilUnixMs < Date.UTC(10_000, 0))) {
     throw new UsageError(`--until "${text}" is beyond the year 9999`);
   }

@@ -3,7 +3,7 @@ import type { OpenStore } from './context.ts';
 import type { Finding } from './doctor/finding.ts';
 import { CommandError, exitCodes } from './failure.ts';
 
-/** What is known of a store that cannot be used. */
+/** The facts that are known of a store that cannot be used. */
 export interface KnownOfStore {
   /** In its plain form, without secrets. */
   readonly url: string;
@@ -21,7 +21,7 @@ export class UnusableStoreError extends CommandError {
     this.known = known;
   }
 
-  /** What was seen before it was given up. */
+  /** The findings made before the store was given up. */
   findings(): readonly Finding[] {
     return [];
   }

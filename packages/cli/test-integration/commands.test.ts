@@ -113,7 +113,7 @@ test('a leader can be seen in every way, and an operator can make it go', async 
   });
 });
 
-test('who looks at an election that is not there does not make it', async () => {
+test('a look at an election that does not exist does not make it', async () => {
   const { directory, on, run } = onStore();
   for (const [command, code] of [
     ['status', 0],
@@ -134,7 +134,7 @@ test('who looks at an election that is not there does not make it', async () => 
   expect(watch.stdout.match(/no leader is on record/g)).toHaveLength(1);
 });
 
-test('a seat that is held for nobody is said to be reserved', async () => {
+test('a seat that is closed to all candidates is shown as reserved', async () => {
   const { directory, on, run } = onStore();
   const held = start([...on('run', '--hold-at-least', '10m'), '--', 'true']);
   await until(async () => (await run('status')).stdout.includes('reserved'));
@@ -177,7 +177,7 @@ test.each([
   expect(readdirSync(directory)).toEqual([]);
 });
 
-test('whoever reads our output may go away', async () => {
+test('the reader of our output may go away', async () => {
   const { on, run } = onStore();
   await run('init');
   const watch = start(on('watch'));

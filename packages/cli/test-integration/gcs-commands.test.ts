@@ -1,4 +1,4 @@
-// The command on a stand-in for Cloud Storage: what it does there, and what is said when it cannot be done.
+// The command on a stand-in for Cloud Storage: its work there, and its messages when that fails.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeGcs } from '@incumbent/servers';
@@ -23,7 +23,7 @@ async function on(store: string, words: readonly string[]): Promise<Result> {
 const findings = (server: FakeGcs) =>
   on(urlOf(server), ['doctor', '--watch-loop', '10ms', '--samples', '3']);
 
-test('a program runs while its candidate leads, and who looks sees it', async () => {
+test('a program runs while its candidate leads, and status shows it', async () => {
   const server = await start();
   const store = urlOf(server);
   const print = `console.log('token ' + process.env.INCUMBENT_TOKEN)`;
@@ -88,7 +88,7 @@ test('doctor judges the lease of object stores where the bucket is away', async 
   expect(result.stdout).toMatch(/^note +timing +lease D 45s/m);
 });
 
-test('what is wrong is said', async () => {
+test('each fault has its message', async () => {
   const server = await start();
   const noKey = join(scratch(), 'key.json');
   writeFileSync(noKey, '{');

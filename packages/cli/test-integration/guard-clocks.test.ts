@@ -13,8 +13,8 @@ import { guardFile } from '../src/guard/group.ts';
 import type { ToGuard } from '../src/guard/protocol.ts';
 import { boundMs, groupDies, kill, monotonicMs, scratch, until } from './guard-helpers.ts';
 
-// What runs here has a wall clock that the test sets, and that it looks at. The monotonic clock is
-// the machine's: to a process the end of a suspension is a wall clock that has jumped ahead of it.
+// The processes here have a wall clock that the test sets. The monotonic clock is the machine's:
+// for a process, the end of a suspension is a wall clock that has jumped ahead of it.
 
 const long = 600_000;
 

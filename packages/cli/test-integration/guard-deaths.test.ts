@@ -141,7 +141,7 @@ test('supervisor frozen past belief: TERM, then KILL before belief ends; nothing
   killTogether('STOP', supervisor.pid);
   await groupDies(group);
 
-  // The child ignores TERM, which came first, to everybody, and no sooner than it had to.
+  // The child ignores TERM. TERM came first, to the whole group, and no sooner than necessary.
   for (const role of ['leader', 'child']) {
     const terms = records(file).filter((one) => one.role === role && one.what === 'SIGTERM');
     expect(terms).toHaveLength(1);
@@ -290,7 +290,7 @@ test('the watchers survive whatever the group is sent', async () => {
   await groupDies(group);
 });
 
-test('what a program leaves in its group ends with it', async () => {
+test('processes that a program leaves in its group end with it', async () => {
   const supervisor = new Supervisor();
   await supervisor.start();
   await supervisor.believe(long);

@@ -8,8 +8,8 @@ import type { Shells } from '../src/guard/gate.ts';
 import { gate, shells, timersOfSelect } from '../src/guard/gate.ts';
 import { groupDies, kill, scratch, sleepers, until, watchers } from './guard-helpers.ts';
 
-// The gate by itself, with the test in the place of the guard, and of the supervisor: on every
-// shell that this machine has and that might be /bin/sh on another.
+// The gate by itself, with the test in the place of guard and supervisor. It runs on every shell of
+// this machine that might be /bin/sh on another one.
 
 interface Kind {
   readonly name: string;
@@ -132,7 +132,7 @@ describe.each([{ name: 'this machine', path: '' }, ...kinds].filter(readsWithTim
     test('no time that is over before its read waits is lost', async () => {
       const times = 'i=0; while [ $i -lt 4000 ]; do read -r -t 0.00002 x; i=$((i+1)); done';
       const [sh, ...args] = kind.path === '' ? (shells.bash ?? shells.sh) : shellsOf(kind).sh;
-      // What it reads from stays open, and nothing comes.
+      // Its input stays open, and no byte comes.
       const timed = spawn(sh!, [...args, '-c', `${timersOfSelect}; ${times}`], {
         stdio: ['pipe', 'ignore', 'ignore'],
       });

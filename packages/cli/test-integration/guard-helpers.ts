@@ -10,10 +10,10 @@ import type { ProgramExit } from '../src/guard/index.ts';
 
 const fixture: string = fileURLToPath(new URL('guard-supervisor.mjs', import.meta.url));
 
-/** Much longer than anything here takes; only turns a hang into a failure that says so. */
+/** Much longer than any step here takes; only turns a hang into a failure that says so. */
 export const boundMs = 60_000;
 
-/** Resolves when `condition` holds. What happens outside of us can only be asked for. */
+/** Resolves when `condition` holds. Other processes send no events, so we have to poll. */
 export async function until(what: string, condition: () => unknown): Promise<void> {
   const endMs = performance.now() + boundMs;
   while (!condition()) {
@@ -41,7 +41,10 @@ export interface CallError {
   readonly message: string;
 }
 
-/** A supervisor in a process of its own; it and everything it started is killed after the test. */
+/**
+ * A supervisor in a process of its own. It and every process that it started are killed after the
+ * test.
+ */
 export class Supervisor {
   readonly child: ChildProcess;
   readonly events: Message[] = [];
@@ -209,12 +212,12 @@ function info(
   return { pid: one!, parent: its!, group: of!, session: under!, state, name };
 }
 
-/** Who of a group can still act. */
+/** The members of a group that can still act. */
 export function living(group: number): ProcessInfo[] {
   return processes().filter((one) => one.group === group && !one.state.startsWith('Z'));
 }
 
-/** Who of a session can still act but is not in the group of its leader. */
+/** The members of a session that can still act but are not in the group of its leader. */
 export function strays(session: number): ProcessInfo[] {
   return processes().filter(
     (one) => one.session === session && one.group !== session && !one.state.startsWith('Z'),
@@ -234,7 +237,7 @@ export async function groupDies(group: number): Promise<void> {
   await until(`nobody of group ${group} is left`, () => living(group).length === 0);
 }
 
-/** Those who watch: members of the group that nobody in it started. */
+/** The watchers: members of the group whose parent is not in it. */
 export function watchers(group: number): number[] {
   const members = living(group);
   const pids = new Set(members.map((one) => one.pid));
@@ -249,7 +252,7 @@ export interface Recorded {
   readonly monotonicMs: number;
 }
 
-/** What the recorder wrote so far, oldest first. */
+/** The lines of the recorder so far, oldest first. */
 export function records(file: string): Recorded[] {
   if (!existsSync(file)) return [];
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);

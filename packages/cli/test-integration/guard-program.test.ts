@@ -54,7 +54,7 @@ test('programs run one after the other, each with its own end', async () => {
   expect(new Set(groups).size).toBe(3);
 });
 
-test('gone means that nobody is left, however long it takes to die', async () => {
+test('gone means that no process is left, however long it takes to die', async () => {
   const marker = join(scratch(), 'big');
   const supervisor = await ready();
   // Much memory takes a while to be given back.
@@ -305,7 +305,7 @@ test('the program starts in the directory it was given', async () => {
 
 test.skipIf(!linux)('the program has no file of ours open (reads /proc)', async () => {
   const supervisor = await ready();
-  // What everybody here inherits from whoever runs the tests.
+  // A plain process shows the files that every process here inherits from the test runner.
   const plain = spawn('sleep', ['1000'], { stdio: 'ignore' });
   onTestFinished(() => kill(plain.pid, 'SIGKILL'));
   const group = await supervisor.run('sleep', ['1000']);
@@ -338,12 +338,12 @@ test('the program has no children that it did not start', async () => {
   const supervisor = await ready();
   const group = await supervisor.run('sleep', ['1000']);
   expect(processes().filter((one) => one.parent === group)).toEqual([]);
-  // Somebody else does watch. While they start, one more is there for a moment.
+  // Its two watchers stay. While they start, one more process is there for a moment.
   await until('two others are left', () => living(group).length === 3);
   expect(processes().filter((one) => one.parent === group)).toEqual([]);
 });
 
-test('what cannot be run is refused with its reason, and leaves nothing behind', async () => {
+test('a program that cannot be run is refused with its reason, and leaves nothing behind', async () => {
   const dir = scratch();
   const plain = join(dir, 'plain');
   writeFileSync(plain, 'not a program');
@@ -413,8 +413,8 @@ test.skipIf(!linux)(
   async () => {
     const pidFile = join(scratch(), 'pid');
     const supervisor = await ready();
-    // Its child moves into a group of its own, is adopted by nobody, and is never waited for:
-    // it stays a zombie, as every orphan does where process 1 does not reap.
+    // Its child moves into a group of its own, and its parent never waits for it. So it stays a
+    // zombie, as every orphan does where process 1 does not reap.
     const script = `setsid sh -c 'echo $$ > "$1"; exit' sh "$1" & exec sleep 1000`;
     const group = await supervisor.run('sh', ['-c', script, 'sh', pidFile]);
     await appears(pidFile);

@@ -36,8 +36,8 @@ test('only a zombie whose threads were counted, and are none, is spent', () => {
   for (const state of ['R', 'S', 'D', 'T', 't']) expect(stat(state, 1).isSpent).toBe(false);
 });
 
-// `timeout` leaves the group of whoever starts it: so do three of its kind, one below the other,
-// whose names look like the end of a name in /proc, and whom TERM does not impress.
+// `timeout` leaves the group of its parent. So do these three, one below the other. Their names
+// look like the end of a name in /proc, and they ignore TERM.
 const leavers = `trap '' TERM INT HUP
 timeout 1000 sh -c 'echo "evil) Z 1 (" >/proc/self/comm; timeout 1000 sleep 1000 & timeout 1000 sleep 1000; wait' &
 sleep 1000; wait`;

@@ -89,6 +89,6 @@ async function answer({ id, command, options }) {
 }
 
 process.on('message', (message) => void answer(message));
-// Whoever started us is gone: so are we. A test that fails leaves nothing behind.
+// Our parent is gone, so we end too. A test that fails leaves no process behind.
 process.on('disconnect', () => process.exit(1));
 process.on('unhandledRejection', (error) => say('unhandled', { message: String(error) }));

@@ -1,6 +1,13 @@
-// A misspelt election on each store: what is named instead, and what `init` and `run` make.
+// A misspelt election on each store: the names that are suggested, and the objects that `init` and
+// `run` make.
 import { readdirSync } from 'node:fs';
-import { FakeGcs, FakeS3, ownerCredentials, postgresAvailable, startPostgres } from '@incumbent/servers';
+import {
+  FakeGcs,
+  FakeS3,
+  ownerCredentials,
+  postgresAvailable,
+  startPostgres,
+} from '@incumbent/servers';
 import { expect, onTestFinished, test } from 'vitest';
 import { serverAvailable } from '../../zookeeper/src/testing/index.ts';
 import { incumbent, jsonLines, scratch } from './support/bin.ts';
@@ -11,7 +18,7 @@ const store = sharedStores();
 const zooKeeper = sharedServer();
 const zooKeeperMissing = serverAvailable();
 
-/** Somebody leads `nightly`, and has gone; then another name is looked for. */
+/** A candidate has led `nightly` and is gone; then a command asks for another name. */
 async function misspelt(
   url: string,
   lease: string,
@@ -74,7 +81,7 @@ test('Cloud Storage: a misspelt election is told with the one that is meant', as
 test('ZooKeeper: a misspelt election is told with the one that is meant', async ({ skip }) => {
   if (zooKeeperMissing !== undefined) skip(zooKeeperMissing);
   const url = `${zooKeeper().connectionString}/names`;
-  // It makes the chroot, and what is above the elections.
+  // It makes the chroot, and the node above the elections.
   expect(await incumbent(['init', '--store', url])).toEqual({
     code: 0,
     stdout: `made the chroot /names and the node /incumbent: elections can be held on ${url}\n`,

@@ -1,5 +1,5 @@
-// Who dies how, and that nobody works beside a successor. Each program is a small family that writes
-// down when it worked and ignores TERM, INT and HUP, so that only KILL ends it.
+// Each part of a run dies in turn, and no program works beside its successor. Each program is a
+// small family that logs when it worked. It ignores TERM, INT and HUP, so that only KILL ends it.
 import { existsSync, renameSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Lab, RunProcess } from './support/run-process.ts';
@@ -36,7 +36,7 @@ async function leaderAndFollower(
   return { a, b, group, token };
 }
 
-/** B leads after A, and nobody of A's program was there when B's began. */
+/** B leads after A, and no process of A's program was there when B's began. */
 async function takesOver(lab: Lab, b: RunProcess, group: number, token: bigint): Promise<bigint> {
   const next = await b.started();
   expect(living(group)).toEqual([]);
@@ -65,7 +65,7 @@ test.concurrent('supervisor frozen for three leases: the same, and thawed it doe
   a.kill('SIGCONT');
   await a.event('waiting', 2);
   expect(a.all('ended')).toMatchObject([{ token: String(token), released: false }]);
-  // Nobody's program outlived its term.
+  // No program outlived its term.
   expect(a.all('overrun')).toEqual([]);
   b.kill('SIGTERM');
   const third = await a.started(2);
@@ -90,7 +90,7 @@ test.concurrent('guard killed: the program dies, the seat is given up, and its c
   checkOneAtATime(lab.stamps());
 });
 
-test.concurrent('supervisor and guard killed at once: program and grandchildren die, nobody starts before', async ({
+test.concurrent('supervisor and guard killed at once: program and grandchildren die, and no other program starts before', async ({
   lab,
 }) => {
   const { a, b, group, token } = await leaderAndFollower(lab);
@@ -111,7 +111,7 @@ test.concurrent('supervisor killed while its guard is frozen: the program dies a
   await until('the guard has gone', () => !isAlive(guard));
 });
 
-test.concurrent('supervisor dead, but somebody of its group lives: nobody is proved dead', async ({
+test.concurrent('supervisor dead, but a process of its group lives: the term is not proved dead', async ({
   lab,
 }) => {
   const six = { lease: '6s' };
@@ -121,7 +121,7 @@ test.concurrent('supervisor dead, but somebody of its group lives: nobody is pro
   const b = lab.run('B', lab.worker(family), six);
   await b.event('waiting');
   const guard = a.guardPid!;
-  // For a while nobody is there to kill the group.
+  // For a while there is no process that could kill the group.
   signalTogether('STOP', guard);
   signalTogether('KILL', ...watchers(group), a.pid);
   const killedMs = monotonicMs();
@@ -224,7 +224,7 @@ test.concurrent('supervisor killed between its win and the gate: nothing is prov
   a.kill('SIGKILL');
   await until('the supervisor is dead', () => !isAlive(a.pid));
   const waiting = waitsOutTheLease(lab);
-  // Only now the guard reads what it was told, and that whoever told it is gone.
+  // Only now the guard reads its messages, and that their sender is gone.
   signalTogether('CONT', guard);
   await until('the guard has gone', () => !isAlive(guard));
   await waiting;

@@ -1,4 +1,4 @@
-// What a run tells about itself: events for programs and people, and --listen.
+// The reports of a run: events for programs and people, and --listen.
 import { closeSync, openSync, readFileSync, renameSync, statfsSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';

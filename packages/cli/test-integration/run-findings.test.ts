@@ -1,4 +1,4 @@
-// What a hostile reading of `run` found: one schedule each.
+// Faults that a hostile reading of `run` found: one schedule each.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test.concurrent.for(['0', '4'])(
   },
 );
 
-test.concurrent('TERM is heard although nobody reads what run and its program say', async ({
+test.concurrent('TERM is heard although the output of run and its program is not read', async ({
   lab,
 }) => {
   const command = [

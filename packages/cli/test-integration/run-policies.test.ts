@@ -1,5 +1,5 @@
-// When a run campaigns, when it gives up, when it starts its program again, and what operators can
-// ask of it.
+// When a run campaigns, when it gives up, when it starts its program again, and the requests of
+// operators.
 import { existsSync } from 'node:fs';
 import { expect } from 'vitest';
 import {
@@ -55,7 +55,7 @@ test.concurrent('--once: 75 when leadership is lost before the program has begun
   expect(a.all('started')).toEqual([]);
 });
 
-test.concurrent('--try: 1 and no program while somebody else leads, else it leads', async ({
+test.concurrent('--try: 1 and no program while another candidate leads, else it leads', async ({
   lab,
 }) => {
   const a = lab.run('A', lab.worker());
@@ -109,7 +109,7 @@ test.concurrent('--restart always: each time in a term of its own, after a growi
   lab.write('go', '');
   expect(await b.ends()).toEqual({ code: 0, signal: null });
   await a.event('restarting', 4);
-  // The pause of 8 s is not waited out by who is told to end.
+  // A run that is told to end does not wait out its pause of 8 s.
   a.kill('SIGTERM');
   await a.ends();
   expect(a.all('waiting')).toHaveLength(4);
@@ -135,7 +135,7 @@ test.concurrent('--restart on-failure: again after any code but 0', async ({ lab
 
 // --- hold at least ---
 
-test.concurrent('--hold-at-least: a short job keeps the seat, and nobody does it again meanwhile', async ({
+test.concurrent('--hold-at-least: a short job keeps the seat, and no other candidate does it again meanwhile', async ({
   lab,
 }) => {
   // Longer than two processes take to start on a busy machine.
@@ -208,7 +208,8 @@ test.concurrent('--hold-at-least: when everything of a job that is done has died
   expect(await lab.cli('init', '-e', 'work', '--reopen')).toMatchObject({ code: 0 });
   const still = lab.run('B', job, { options: [...options, '--try'] });
   expect(await still.ends()).toEqual({ code: 1, signal: null });
-  // While others start processes all the time, one look may not prove that nobody of the job is left.
+  // While other programs fork all the time, one look may not prove that every process of the job is
+  // dead.
   let lifted = '';
   await until('vacate proves its death again', async () => {
     const { code, stdout } = await lab.cli('vacate', '-e', 'work', '--json');
@@ -225,7 +226,7 @@ test.concurrent('--hold-at-least: when everything of a job that is done has died
   expect(lab.stamps().map(({ token }) => token)).toEqual([1n, 2n]);
 });
 
-// --- who is who ---
+// --- identities ---
 
 test.concurrent('two candidates of the same id are two candidates', async ({ lab }) => {
   const runs = [lab.run('A', lab.worker()), lab.run('A', lab.worker())];
@@ -339,7 +340,7 @@ test.concurrent('drain while a program runs: it is stopped and stays out until t
   await a.event('waiting', 2);
   const free = lab.record()!;
   expect(free).not.toHaveProperty('holding');
-  // It does not lead; somebody who comes later does.
+  // It does not lead; a candidate that comes later does.
   const b = lab.run('B', lab.worker('leader', 'exit=0'));
   expect(await b.ends()).toEqual({ code: 0, signal: null });
   expect(a.all('leading')).toHaveLength(1);

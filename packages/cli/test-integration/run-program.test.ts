@@ -1,4 +1,5 @@
-// The program and its candidate: what it is given, how it ends, and what is forwarded to it.
+// The program and its candidate: the program's environment, its end, and the signals that are
+// forwarded to it.
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -34,7 +35,7 @@ test.concurrent.for([
   },
 );
 
-test.concurrent('what the program leaves behind when it ends is gone before the seat is given back', async ({
+test.concurrent('processes that the program leaves behind are gone before the seat is given back', async ({
   lab,
 }) => {
   const leave = '"$@" & until grep -q ready "$0"; do sleep 0.02; done; exit 5';
@@ -107,7 +108,7 @@ test.concurrent('a program that vanished while its candidate waited: the seat is
   expect(once.all('ended')).toMatchObject([{ reason: 'work-failed', released: true }]);
 });
 
-// --- what it is given ---
+// --- its environment ---
 
 test.concurrent('the program reads nothing: its stdin is /dev/null', async ({ lab }) => {
   const run = lab.run('A', shell('cat; echo end'), { stdio: ['pipe', 'pipe', 'pipe'] });
@@ -124,7 +125,9 @@ test.concurrent('--stdin: the program reads what we are given', async ({ lab }) 
   expect(run.stdout).toBe('for the program');
 });
 
-test.concurrent('the environment of the program: ours, and who leads what', async ({ lab }) => {
+test.concurrent('the environment of the program: ours, with the candidate, election and token', async ({
+  lab,
+}) => {
   await lab.run('A', ['true']).ends();
   const env = { SOME: 'value', NODE_OPTIONS: '--no-warnings', INCUMBENT_TOKEN: 'another' };
   const run = lab.run('B', ['env'], { env, lease: '5s' });

@@ -1,5 +1,5 @@
-// The store fails while somebody leads: the program must be over before belief is, and everything
-// goes on when the store is back. Programs ignore TERM, so that only KILL ends them in time.
+// The store fails while a candidate leads. The program must be over before belief is, and all goes
+// on when the store is back. Programs ignore TERM, so that only KILL ends them in time.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -157,7 +157,7 @@ test.concurrent('the disk is full while leading, and then has space again', asyn
   await recovers(lab, [a, b], token);
 });
 
-/** What makes root obey permissions; undefined: nothing does. */
+/** A command that makes root obey permissions; undefined: there is none. */
 function obeyPermissions(): readonly string[] | undefined {
   if (process.getuid?.() !== 0) return [];
   const capabilities = '-dac_override,-dac_read_search';

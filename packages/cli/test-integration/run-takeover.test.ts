@@ -1,5 +1,5 @@
-// What happens between the seat and the program (hooks after a leader that ended unclean) and what
-// keeps a candidate from leading (its health).
+// The steps between the seat and the program: hooks after a leader that ended unclean, and the
+// health check that keeps a candidate from leading.
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { Lab, RunProcess } from './support/run-process.ts';

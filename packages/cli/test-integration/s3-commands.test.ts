@@ -1,9 +1,9 @@
-// The command on a stand-in for S3: what it does there, and what is said when it cannot be done. The
-// secret is in no output.
+// The command on a stand-in for S3: its work there, and its messages when that fails. The secret is
+// in no output.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FakeS3Options, S3Credentials } from '@incumbent/servers';
-import { FakeS3, cephDialect, ownerCredentials } from '@incumbent/servers';
+import { cephDialect, FakeS3, ownerCredentials } from '@incumbent/servers';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Result } from './support/bin.ts';
 import { incumbent, scratch } from './support/bin.ts';
@@ -43,7 +43,7 @@ const findings = async (server: FakeS3, credentials?: S3Credentials): Promise<Re
     environment(credentials ?? ownerCredentials),
   );
 
-test('a program runs while its candidate leads, and who looks sees it', async () => {
+test('a program runs while its candidate leads, and status shows it', async () => {
   const server = await start();
   const store = urlOf(server);
   const print = `console.log('token ' + process.env.INCUMBENT_TOKEN)`;
@@ -96,7 +96,7 @@ test.each([[['if-match']], [['if-none-match']], [['if-match', 'if-none-match']]]
   },
 );
 
-test('who may not remove is told that some stays; who may not write, what is missing', async () => {
+test('without the right to remove, doctor says that an object stays; without the right to write, which right is missing', async () => {
   const server = await start();
   const some = { accessKeyId: 'SOME', secretAccessKey: 'of-some' };
   server.allow(some, ['s3:GetObject', 's3:PutObject', 's3:ListBucket']);
@@ -118,7 +118,7 @@ test('who may not remove is told that some stays; who may not write, what is mis
   expect(second.stdout).toMatch(/^broken +server +.*AccessDenied.*s3:PutObject/m);
 });
 
-test('what is wrong is said', async () => {
+test('each fault has its message', async () => {
   const server = await start();
   const unreachable = 's3://elections?endpoint=http://127.0.0.1:1';
   for (const [store, words, env] of [

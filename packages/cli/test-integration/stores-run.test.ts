@@ -45,7 +45,7 @@ function on(lab: Lab, url: string, election: string, timeout = '60s') {
   return { ask, init, settings: { store: url, election } satisfies RunSettings };
 }
 
-/** Leads after the one before it, of whose program nobody is left. */
+/** Leads after the term before it, when every process of that term's program is dead. */
 async function takesOver(
   lab: Lab,
   next: RunProcess,
@@ -126,7 +126,7 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
     );
     expect(stderr.split('\n')).toHaveLength(2);
     if (name !== 'PostgreSQL') return;
-    // What can be judged without the store is judged.
+    // `doctor` judges the timing also without the store.
     const doctor = await ask(['doctor', '--watch-loop', '10ms']);
     expect(doctor.code).toBe(69);
     expect(doctor.stdout).toMatch(/^broken +store +.*ECONNREFUSED/m);

@@ -1,8 +1,19 @@
-// Who we are, whom we trust, and what is said when either is wrong, or the server is not one that
-// elections can be held on. A password is in every place where one can stand, and in no output.
+// Credentials, certificates, and the messages when either is wrong, or when elections cannot be
+// held on the server. A password is in every place where one can stand, and in no output.
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FakeApiServer, etcdAvailable, pgBouncerAvailable, postgresAvailable, redisAvailable, startEtcd, startPgBouncer, startPostgres, startPostgresStandby, startRedis } from '@incumbent/servers';
+import {
+  etcdAvailable,
+  FakeApiServer,
+  pgBouncerAvailable,
+  postgresAvailable,
+  redisAvailable,
+  startEtcd,
+  startPgBouncer,
+  startPostgres,
+  startPostgresStandby,
+  startRedis,
+} from '@incumbent/servers';
 import type { TestContext } from 'vitest';
 import { expect, onTestFinished, test } from 'vitest';
 import { createCertificates } from '../../zookeeper/src/testing/index.ts';
@@ -30,7 +41,7 @@ async function using<T extends { close(): Promise<unknown> }>(opening: Promise<T
   return opened;
 }
 
-/** A command on the election `x`, to its end. Whatever it says, no password is in it. */
+/** A command on the election `x`, to its end. Its output holds no password. */
 async function on(store: string, command: readonly string[], place?: Place): Promise<Result> {
   const [name = '', ...rest] = command;
   const timeout = name === 'run' ? [] : ['--timeout', '30s'];
@@ -79,7 +90,7 @@ test('PostgreSQL: passwords, rights, databases', async ({ skip }) => {
     `postgres://${user}@127.0.0.1:${server.port}/postgres${query}`;
   const given = { env: { PGPASSWORD: password } };
 
-  // Nobody but its owner may make the table, and to look makes nothing.
+  // Only its owner may make the table, and a look makes none.
   const nothing = await on(at('joe'), ['status'], given);
   expect(nothing).toMatchObject({
     code: 0,

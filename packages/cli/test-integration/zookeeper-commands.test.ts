@@ -1,5 +1,5 @@
-// Every command on a real ZooKeeper server: what each of them prints, and what it says when the
-// server, the credentials or the URL are not what they should be. A password is in every URL.
+// Every command on a real ZooKeeper server: its output, and its messages when the server, the
+// credentials or the URL are wrong. A password is in every URL.
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -30,7 +30,9 @@ function fresh(parameters = ''): OnElection & { readonly name: string; readonly 
   };
 }
 
-/** The sessions that the server keeps: one that nobody has closed stays until it expires. */
+/**
+ * The sessions that the server keeps: one that its client has not closed stays until it expires.
+ */
 async function sessions(): Promise<readonly string[]> {
   const answer = await server().fourLetterWord('dump');
   return answer.slice(0, answer.indexOf('ephemeral')).match(/0x[0-9a-f]+/g) ?? [];
@@ -152,7 +154,7 @@ test('init makes what is needed, also the chroot, which nobody else does', async
     stdout: `made the chroot /apps/mine and the node /incumbent: election "x" is ready on ${chroot}\n`,
   });
   expect(await x.run(['status'])).toMatchObject({ code: 0, stderr: '' });
-  // Whoever says so has it made.
+  // `create=true` asks for the chroot to be made.
   const other = onElection(`${server().connectionString}/apps/other?create=true`, 'x');
   expect(await other.run(['run', '--', 'true'])).toMatchObject({ code: 0 });
 });
@@ -200,7 +202,7 @@ test('INCUMBENT_STORE takes the same URL', async () => {
   expect(stdout).toContain(`election "from-variable" is ready on ${connectionString}\n`);
 });
 
-// --- who we are ---
+// --- credentials ---
 
 test('credentials come from a variable, the environment or a file, and are asked for', async () => {
   const { connectionString } = server();
@@ -475,7 +477,7 @@ test('--lease is the session timeout to ask for, and contradicts no other', asyn
   expect(cut.stderr).toContain(
     'asked the servers for a session timeout of 100s (the timeout of --store) and got 60s: that is the lease',
   );
-  // Who only asks holds nothing that a short session could lose.
+  // A command that only asks holds no seat that a short session could lose.
   expect(await at('?timeout=100ms').run(['status'])).toMatchObject({ code: 0, stderr: '' });
   const short = await at('?timeout=100ms').run(['run', ...show]);
   expect(short).toMatchObject({ code: 64, stdout: '' });

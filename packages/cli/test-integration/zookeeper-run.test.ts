@@ -1,5 +1,6 @@
-// `incumbent run` on ZooKeeper: what a program that runs only while it leads is owed, and what the
-// Curator-based one of the field got wrong (systems.md 1.7). The names of its rows are in the titles.
+// `incumbent run` on ZooKeeper: the guarantees for a program that runs only while it leads, and the
+// faults of a comparable program built on Curator. The ids W1, W2 … in the titles name those
+// faults.
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -12,9 +13,9 @@ import { needServers, sharedServer } from './support/zookeeper.ts';
 needServers();
 const server = sharedServer();
 
-/** Where nobody waits for its end; no load of the machine ends it. */
+/** For tests that do not wait for its end; no load of the machine ends it. */
 const sessionMs = 20_000;
-/** Where it is waited out: long enough for a machine that is busy. */
+/** For tests that wait for its end: long enough for a machine that is busy. */
 const short = { lease: '8s' };
 const family = 'leader,child,grandchild';
 
@@ -41,7 +42,7 @@ async function leaderAndFollower(
   return { a, b, group, token };
 }
 
-/** B leads after A, and nobody of A's program was there when B's began. */
+/** B leads after A, and no process of A's program was there when B's began. */
 async function takesOver(lab: Lab, b: RunProcess, group: number, token: bigint): Promise<bigint> {
   const next = await b.started();
   expect(living(group)).toEqual([]);
@@ -182,7 +183,7 @@ test.concurrent('WB4: when the supervisor is killed its program dies with all it
   await b.event('waiting');
   a.kill('SIGKILL');
   await takesOver(lab, b, group, token);
-  // It ended unclean: whoever follows knows after whom, and fences first.
+  // It ended unclean: the next leader knows the leader before it, and fences first.
   expect(await b.event('taking-over')).toMatchObject({ unfenced: ['A'] });
   expect(readFileSync(lab.path('fenced'), 'utf8')).toBe(`A ${token}\n`);
   const order = b.events.map(({ event }) => event);
@@ -222,7 +223,7 @@ test.concurrent('WB4: HUP, USR1 and USR2 reach the program, and an operator’s 
   expect(lab.work(token).map(({ what }) => what)).toContain('SIGTERM');
 });
 
-test.concurrent('who waits and is told to end leaves no place behind, and --try does not wait', async ({
+test.concurrent('a waiting candidate that is told to end leaves no place behind, and --try does not wait', async ({
   lab,
 }) => {
   const settings = onServer();

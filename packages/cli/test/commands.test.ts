@@ -49,7 +49,7 @@ async function waiting(backend: Backend, id: string): Promise<void> {
   }
 }
 
-test('status of an election that nobody has led says so', async () => {
+test('status says that an election has never been led', async () => {
   const { code, stdout } = await invoke(['status', '-e', 'x']);
   expect(code).toBe(0);
   expect(stdout).toBe(
@@ -76,7 +76,7 @@ test('status shows the leader, one fact a line', async () => {
   ]);
 });
 
-test('an election that nobody has led has no token and no beginning, drained or not', async () => {
+test('an election that was never led has no token and no beginning, drained or not', async () => {
   const backend = memory();
   const run = (...argv: string[]) => invoke([...argv, '-e', 'x', '--json'], { backend });
   const nobody = [expect.objectContaining({ state: 'vacant', token: null, since: null })];
@@ -117,7 +117,7 @@ test('status as JSON', async () => {
   ]);
 });
 
-test('status ends with 0 whatever the state, with --exit-code only when somebody leads', async () => {
+test('status ends with 0 in every state, and with --exit-code only when there is a leader', async () => {
   const { run, term } = await led();
   expect((await run('status', '--exit-code')).code).toBe(0);
   await leave(term);
@@ -184,7 +184,7 @@ test('leader without an address says how to get one', async () => {
   expect((await run('leader', '--id')).stdout).toBe('host-7\n');
 });
 
-test('leader ends with 1 when nobody leads', async () => {
+test('leader ends with 1 when there is no leader', async () => {
   const { backend } = await led();
   const { code, stdout, stderr } = await invoke(['leader', '-e', 'y'], { backend });
   expect(code).toBe(1);
@@ -192,7 +192,7 @@ test('leader ends with 1 when nobody leads', async () => {
   expect(stderr).toBe('incumbent: nobody leads election "y": no leader is on record\n');
 });
 
-test('candidates lists the leader first, and who is drained', async () => {
+test('candidates lists the leader first, and the drained candidates', async () => {
   const { run, backend } = await led();
   await waiting(backend, 'a-host');
   await run('drain', '--id', 'a-host', '--until', '2030-05-01T06:00Z');
@@ -209,7 +209,7 @@ test('candidates lists the leader first, and who is drained', async () => {
   ]);
 });
 
-test('nobody is no error', async () => {
+test('an empty list is no error', async () => {
   const none = await invoke(['candidates', '-e', 'x']);
   expect(none).toEqual({ code: 0, stdout: '', stderr: 'nobody leads, and nobody waits\n' });
   const never = await invoke(['history', '-e', 'x', '--json']);
@@ -265,7 +265,7 @@ test('the gap after an unclean end is not known', () => {
   expect(rows.map(({ gapBeforeMs }) => gapBeforeMs)).toEqual([null, null, 5]);
 });
 
-test('watch prints what is and then every change, until it is interrupted', async () => {
+test('watch prints the state and then every change, until it is interrupted', async () => {
   const { backend, term } = await led();
   const watch = new Running(['watch', '-e', 'x'], { backend });
   await watch.printed(/led/);
@@ -306,7 +306,7 @@ test('watch as JSON', async () => {
   ]);
 });
 
-test('whoever interrupts twice does not wait for an orderly end', async () => {
+test('a second interruption does not wait for an orderly end', async () => {
   const watch = new Running(['watch', '-e', 'x']);
   await watch.printed(/vacant/);
   watch.signal('SIGINT');
@@ -340,7 +340,7 @@ test('vacate --force ends a term whose work does not stop', async () => {
   );
 });
 
-test('transfer asks the leader to hand over to somebody who waits', async () => {
+test('transfer asks the leader to hand over to a waiting candidate', async () => {
   const { run, backend } = await led();
   await waiting(backend, 'host-9');
   expect((await run('transfer', '--to', 'host-9')).stdout).toBe(
@@ -348,7 +348,7 @@ test('transfer asks the leader to hand over to somebody who waits', async () => 
   );
 });
 
-test('transfer to somebody who does not wait is refused, naming those who do', async () => {
+test('transfer to a candidate that does not wait is refused, naming those that do', async () => {
   const { run } = await led();
   const { code, stdout, stderr } = await run('transfer', '--to', 'nobody');
   expect(code).toBe(1);

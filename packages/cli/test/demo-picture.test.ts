@@ -32,7 +32,7 @@ function laneOf(lines: readonly string[], id: string): string {
 }
 
 describe('the picture of the demo', () => {
-  it('shows work, waiting, what was done to a candidate, and where it was gone', () => {
+  it('shows work, waiting, each blow to a candidate, and where it was gone', () => {
     const lines = picture(
       scene(2_480, {
         ada: {

@@ -72,7 +72,7 @@ test('every example of a help is a command line that is understood', async () =>
   const table = commands.map((entry) => ({ ...entry, load: async () => async () => 0 }));
   for (const { examples } of commands) {
     for (const { line } of examples) {
-      // What a shell would make of it, as far as the examples go.
+      // Splits the line as a shell would, as far as the examples need it.
       const own = line.replace(/^.*\$\((.*)\).*$/, '$1').split(/ [|>]| >\/| \|\|/)[0] ?? '';
       const words = [...own.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
       const at = words.indexOf('incumbent');

@@ -42,7 +42,7 @@ test('15/11/9 breaks P2 and P3, and the numbers say why (KB1)', () => {
   expect(broken[1]?.message).toContain('9s + 2·2.5s + 2.25s = 16.25s is more than 9s');
 });
 
-test('what a broken rule leads to is said, and not what it is for', () => {
+test('a finding about a broken rule names its consequence, not its purpose', () => {
   const [p1] = timingFindings(deriveTiming({ lease: '15s', belief: '14s' })).filter(
     ({ level }) => level === 'broken',
   );
@@ -112,7 +112,7 @@ test.each([
   expect(finding).toMatchObject({ check: 'loop-margin', level });
 });
 
-test('what was not measured is not judged', () => {
+test('a timing without measurements is not judged', () => {
   expect(marginFindings(timing, {})).toEqual([]);
 });
 

@@ -57,7 +57,7 @@ test('its plain form is read as the same again', () => {
   for (const name of etcdParameters) if (name !== 'root') expect(url).toContain(`${name}=`);
 });
 
-test('what the URL leaves out comes from the variables of etcdctl', () => {
+test('the variables of etcdctl fill the gaps of the URL', () => {
   const env = {
     ETCDCTL_USER: 'joe:s3:cret',
     ETCDCTL_CACERT: 'ca',

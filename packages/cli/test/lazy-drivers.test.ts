@@ -9,7 +9,7 @@ const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
   name.endsWith('.ts'),
 );
 
-/** What a file imports when it is loaded; types vanish. */
+/** The imports of a file when it is loaded; imports of types vanish. */
 function importsOf(name: string): string[] {
   const text = readFileSync(join(source, name), 'utf8');
   return [...text.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^']+)';$/gms)].map(

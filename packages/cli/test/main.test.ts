@@ -3,7 +3,7 @@ import { commands } from '../src/command-table.ts';
 import type { RunOptions } from '../src/options.ts';
 import { invoke, jsonLines } from './support/invoke.ts';
 
-/** What `run` gets from that command line. */
+/** The options that `run` gets from that command line. */
 async function runOptions(...argv: string[]): Promise<RunOptions> {
   let seen: RunOptions | undefined;
   const table = commands.map((entry) =>

@@ -1,4 +1,4 @@
-// Names that are misspelt: another election, or a candidate that nobody knows.
+// Misspelt names: of another election, or of a candidate that the store does not list.
 import { createElection, StoreUnavailableError } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';

@@ -128,7 +128,7 @@ test.each([
   expect(span(ms)).toBe(text);
 });
 
-test('local times, and what is no time', () => {
+test('local times, and numbers that are no time', () => {
   const unixMs = new Date(2030, 4, 1, 6, 7, 8, 9).getTime();
   expect(localTime(unixMs)).toBe('2030-05-01 06:07:08');
   expect(localTime(unixMs, true)).toBe('2030-05-01 06:07:08.009');

@@ -75,7 +75,7 @@ test('its plain form is read as the same again', () => {
   for (const name of postgresParameters) if (name !== 'host') expect(url).toContain(`${name}=`);
 });
 
-test('what the URL leaves out comes from the variables of libpq', () => {
+test('the variables of libpq fill the gaps of the URL', () => {
   const env = {
     PGHOST: 'db',
     PGPORT: '6432',

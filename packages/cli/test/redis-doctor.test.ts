@@ -5,7 +5,7 @@ import { parseRedisUrl } from '../src/redis/url.ts';
 
 const at = (query = '') => parseRedisUrl(`redis://h${query}`, '--store', {});
 
-/** What a server says that is well, with what is different. */
+/** Findings about a healthy server whose answers differ as given. */
 function findings(
   said: Readonly<Record<string, string>> = {},
   settings: Readonly<Record<string, string>> = {},

@@ -6,7 +6,7 @@ import { describe as describeError, EventLog } from '../src/run/events.ts';
 let log: EventLog | undefined;
 afterEach(() => log?.close());
 
-/** What an event log says, line by line. */
+/** The output of an event log, line by line. */
 function follow(options: { json?: true }, programActs = true): string[] {
   const lines: string[] = [];
   const output = { write: (text: string) => lines.push(text.trimEnd()) };
@@ -59,7 +59,7 @@ test.each([true, false])(
   },
 );
 
-test('what other elections of this process report is not ours', () => {
+test('events of other elections of this process are not ours', () => {
   const lines = follow({});
   publish('leading', { token: 1n }, 'other');
   expect(lines).toEqual([]);
@@ -82,7 +82,7 @@ test('as JSON: one object a line, tokens as strings, whatever an error says', ()
     error: new Error('\n\u202e'),
   });
   publish('won', { token: 4n, unfenced: ['B'] });
-  // Nobody to fence: nothing to say before "leading".
+  // There is no leader to fence, so no event comes before "leading".
   publish('won', { token: 5n, unfenced: [] });
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     expect.objectContaining({ event: 'leading', token: '1180591620717411303424' }),

@@ -163,7 +163,7 @@ test.each([
   ['file:/100%25', '/100%'],
 ])('%s is the directory %s', (url, directory) => {
   expect(store(url).directory).toBe(directory);
-  // What is shown to people means the same store again.
+  // The URL that is shown to people means the same store again.
   expect(store(store(url).url).directory).toBe(directory);
 });
 
@@ -262,7 +262,7 @@ test('names the variable when the store came from there', () => {
   expect(error.message).toContain('INCUMBENT_STORE "/var/lib/x" is a path');
 });
 
-test('what may hold a password is not shown, however its scheme is misspelt', () => {
+test('a URL that may hold a password is not shown, however its scheme is misspelt', () => {
   for (const text of ['postgres//ann:secret@db/app', 'secret@redis://h', './ann:secret@db']) {
     const refused = (() => {
       try {

@@ -107,7 +107,7 @@ interface Sent {
   readonly at: Instant;
   readonly trueMs: number;
   readonly stallMs: number;
-  /** What the clocks did since. */
+  /** The clock faults since then. */
   setBacks: number;
   forwardMs: number;
   failures: number;
@@ -117,10 +117,10 @@ interface Look {
   readonly leftMs: number;
   readonly trueMs: number;
   readonly sent: Sent;
-  /** By those who are told the deadline by another judge, and look when it looks. */
+  /** By judges that get the deadline from another judge, and look when it looks. */
   readonly told: readonly number[];
   readonly copies: readonly number[];
-  /** By one who looks more rarely: not when a reply arrives. */
+  /** By a judge that looks more rarely: not when a reply arrives. */
   readonly lazy: number;
 }
 
@@ -141,7 +141,7 @@ function* run(host: Host, events: readonly Happening[]): Generator<Look, void, v
     return { at, trueMs: host.trueMs, stallMs, setBacks: 0, forwardMs: 0, failures: 0 };
   };
   let sent = send(0);
-  /** What the deadline counts from. */
+  /** The request that the deadline counts from. */
   let counted = sent;
   const set = () => {
     for (const judge of [law, lazy, ...copies]) judge.set(deadlineAfter(sent.at, beliefMs));
@@ -220,7 +220,7 @@ test('nobody believes for longer than the belief, whatever the clocks do between
   fc.assert(
     fc.property(rate, rate, happenings, (monotonicRate, wallRate, events) => {
       for (const { leftMs, told, trueMs, sent } of run(new Host(monotonicRate, wallRate), events)) {
-        // What a clock that is set back takes away again is too small to count as lost.
+        // Each step back of a clock can hide a loss of `roundingMs`, which is too small to count.
         const hiddenMs = roundingMs * sent.setBacks + resolutionMs;
         const mostMs = (beliefMs + hiddenMs) / (1 - drift);
         if (Math.max(leftMs, ...told) > 0) expect(trueMs - sent.trueMs).toBeLessThan(mostMs);
@@ -257,7 +257,7 @@ test('nothing is lost twice: not to many looks, nor to two judges that look toge
   );
 });
 
-test('what is over stays over, however the clocks are rounded', () => {
+test('a deadline that is over stays over, however the clocks are rounded', () => {
   const millisecond = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
     fc.property(

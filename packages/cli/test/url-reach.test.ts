@@ -34,12 +34,12 @@ function server(failures: number, error: unknown = refused) {
   };
 }
 
-test('who is patient asks a server again that is just starting', async () => {
+test('a patient command asks a starting server again', async () => {
   const starting = server(2);
   expect(await reach(needs({ patient: true }), starting.ask, isNetworkError)).toBe(3);
 });
 
-test('who is not asks once, and nobody asks again where waiting cures nothing', async () => {
+test('an impatient command asks once, and no command asks again where waiting cures nothing', async () => {
   const starting = server(2);
   await expect(reach(needs(), starting.ask, isNetworkError)).rejects.toBe(refused);
   expect(starting.attempts).toBe(1);
@@ -104,7 +104,7 @@ test.each([
   expect(codeOf(error)).toBe(code);
 });
 
-test('what is said of a server that is away names it and the reason', () => {
+test('the message about a server that is away names it and the reason', () => {
   const error = unreachable(
     'PostgreSQL at h:1',
     refused,

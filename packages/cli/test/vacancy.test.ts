@@ -1,4 +1,4 @@
-// Why nobody leads: `status`, `leader` and `watch` say it, and until when.
+// `status`, `leader` and `watch` say why the seat is vacant, and until when.
 import type { Snapshot } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
@@ -16,7 +16,7 @@ const empty: Snapshot = {
   holderGone: false,
 };
 
-/** A store that was restarted so long ago, looked at by a handle whose own lease is `leaseMs`. */
+/** A store that was restarted so long ago, seen by a handle whose own lease is `leaseMs`. */
 const restarted = (ago: number, leaseMs: number, nowUnixMs: number): Snapshot => ({
   ...empty,
   settling: {
@@ -27,7 +27,7 @@ const restarted = (ago: number, leaseMs: number, nowUnixMs: number): Snapshot =>
   },
 });
 
-test('until when a store settles is counted by the lease of candidates, not by that of who asks', () => {
+test('a store settles for the lease of the candidates, not for that of the command', () => {
   const nowUnixMs = 1_000_000;
   const seen = (ago: number, leaseMs?: number) =>
     asCandidatesSee(
@@ -100,7 +100,7 @@ test('watch says until when a seat is reserved', async () => {
   await watch.result;
 });
 
-test('while nobody leads, status says who waits', async () => {
+test('while the seat is vacant, status lists the waiting candidates', async () => {
   const backend = memory();
   const status = async () => (await invoke(['status', '-e', 'x'], { backend })).stdout;
   const json = async () =>
@@ -114,7 +114,7 @@ test('while nobody leads, status says who waits', async () => {
   expect(await json()).toMatchObject([{ waiting: null }]);
 });
 
-test('a store that cannot say who waits is not asked twice for it', async () => {
+test('a store that cannot list candidates is not asked for them twice', async () => {
   const backend = altered({ canListCandidates: false });
   const { code, stdout } = await invoke(['status', '-e', 'x'], { backend });
   expect(code).toBe(0);

@@ -22,7 +22,7 @@ const report = (server: string, mode: string, tick = 2_000, version?: string) =>
   readReport(server, srvr(mode, version), conf(tick));
 const refused = (server: string) => readReport(server, '', '', `connect ECONNREFUSED ${server}`);
 
-test('what a server says is read, also when it says little', () => {
+test('the report of a server is read, even a short one', () => {
   expect(report('h:1', 'follower')).toEqual({
     server: 'h:1',
     mode: 'follower',

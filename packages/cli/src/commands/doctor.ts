@@ -66,14 +66,14 @@ export async function doctor(options: DoctorOptions, context: Context): Promise<
 interface Latencies {
   readonly reads?: Distribution;
   readonly writes?: Distribution;
-  /** What a leader does every R, where that is no write. */
+  /** Checks that a leader makes every R, where such a check is no write. */
   readonly checks?: Distribution;
 }
 
 type Report = (finding: Finding) => void;
 type Bound = <T>(job: (signal: AbortSignal) => Promise<T>) => Promise<T>;
 
-/** The store, or why there is none and what is known of it all the same. */
+/** The store; or the failure to open it, with the facts that are known all the same. */
 type Subject = Pick<OpenStore, 'url' | 'origin'> & {
   readonly limits: TimingLimits | undefined;
 } & (
@@ -104,7 +104,7 @@ const originWords: Readonly<Record<OpenStore['origin'], string>> = {
   default: 'the default',
 };
 
-/** Measures the store on an election that is nobody's. */
+/** Measures the store on an election that no candidate uses. */
 async function examineStore(
   options: DoctorOptions,
   timeoutMs: number,
@@ -139,7 +139,7 @@ async function examineStore(
     candidate: { id: 'incumbent-doctor' },
     ...patientTiming(timeoutMs, scratch.backend.limits),
   });
-  // Also after an interruption; and what fails here has failed before.
+  // Also after an interruption. An error here repeats one that was reported before.
   const cleanUp = (job: (signal: AbortSignal) => Promise<void>) =>
     bounded(timeoutMs, store.url, new AbortController().signal, job).catch(() => {});
   try {
@@ -189,7 +189,7 @@ async function examineStore(
   }
 }
 
-/** What the election itself is like: a damaged record is not the store's fault. */
+/** The state of the election itself: a damaged record is not the store's fault. */
 async function electionFinding(
   name: string,
   timeoutMs: number,

@@ -13,7 +13,7 @@ export async function end(options: EndOptions, context: Context): Promise<number
         ? `election "${name}" is ended for everybody; \`init --reopen\` opens it again`
         : `election "${name}" was ended already`,
     details: { request: 'end' },
-    // What was meant would go on, and this one would be ended before it began.
+    // A misspelt name would end the wrong election before it began, and the right one would go on.
     async check({ view }, { meantInstead }) {
       if (isLedOnce(view) || view.state !== 'vacant') return;
       throw new CommandError(

@@ -56,7 +56,7 @@ interface TermRow {
   /** Undefined: it still leads. */
   readonly toUnixMs: number | undefined;
   readonly why: string | undefined;
-  /** How long nobody led before; null where that is not known. */
+  /** How long the seat was vacant before; null where that is not known. */
   readonly gapBeforeMs: number | null;
 }
 

@@ -21,7 +21,7 @@ export async function init(options: InitOptions, context: Context): Promise<numb
     : prepareElection({ ...options, election }, context);
 }
 
-/** What all elections share. */
+/** Creates the objects that all elections of the store share. */
 async function prepareStore(options: InitOptions, context: Context): Promise<number> {
   const timeoutMs = parseDuration('--timeout', options.timeout);
   const store = await context.openStore(options.store, {
@@ -53,7 +53,7 @@ async function prepareElection(options: ElectionQuestion, context: Context): Pro
     async ({ election, store, signal }) => {
       const prepared = await store.prepare?.(signal);
       await election.init({ signal });
-      // What was made is no use if it cannot be read.
+      // A record that cannot be read is no use, so we read it back.
       const view = await election.leader({ signal });
       return [prepared, view.state, store.url];
     },

@@ -150,8 +150,9 @@ export async function run(options: RunOptions, context: Context): Promise<number
 }
 
 /**
- * Makes what servers lack. A directory is made by the campaign itself.
- * @throws CommandError that says who may make it; StoreUnsuitableError why nobody is to make it
+ * Creates the objects that servers lack. The campaign itself makes a directory.
+ * @throws CommandError that names the role that may create them; StoreUnsuitableError with the
+ * reason why they must not be created
  */
 async function prepare({ servers, prepare: make }: OpenStore): Promise<string | undefined> {
   if (servers === undefined || make === undefined) return undefined;

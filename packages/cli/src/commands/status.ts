@@ -30,12 +30,12 @@ export async function status(options: StatusOptions, context: Context): Promise<
   return options.exitCode && snapshot.view.state !== 'led' ? exitCodes.no : exitCodes.ok;
 }
 
-/** What a look at an election told. */
+/** The result of one look at an election. */
 export interface Seen {
   readonly snapshot: Inspected;
   /** Its URL. */
   readonly store: string;
-  /** Asked only while nobody leads; undefined: not asked, or the store cannot tell. */
+  /** Asked only while the seat is vacant; undefined: not asked, or the store cannot tell. */
   readonly waiting: readonly CandidateInfo[] | undefined;
 }
 
@@ -44,7 +44,7 @@ async function waitingIn(
   { view }: Inspected,
 ): Promise<readonly CandidateInfo[] | undefined> {
   if (view.state !== 'vacant') return undefined;
-  // It only adds to what is known.
+  // The list of candidates only adds to the answer.
   return election.candidates({ signal }).catch(() => {
     signal.throwIfAborted();
     return undefined;
@@ -91,7 +91,7 @@ export function asFields(
     const label = view.state === 'led' ? 'token' : 'last token';
     entries.push([label, [{ text: String(view.token) }]]);
   }
-  // Of a vacancy that nobody saw begin, the beginning is not known.
+  // When the candidate that held the seat is gone, the beginning of the vacancy is not known.
   if (
     view.state === 'led' ||
     (view.state === 'vacant' && history.length > 0 && !snapshot.holderGone)
@@ -137,7 +137,7 @@ function explainState(snapshot: Inspected, nowUnixMs: number): string {
   const { state } = snapshot.view;
   if (state === 'ended') return 'ended (init --reopen opens it again)';
   if (state !== 'vacant') return state;
-  // What has a line of its own is not said twice.
+  // Facts that have a line of their own are not repeated here.
   const { settling: _, reservation: __, ...rest } = snapshot;
   const why = whyVacant(rest, nowUnixMs);
   return why === undefined ? state : `${state} (${why})`;

@@ -45,7 +45,7 @@ export async function watch(options: ElectionQuestion, context: Context): Promis
   };
   const isNeverLed = (view: View) => view.state === 'vacant' && !isLedOnce(view);
   try {
-    // To watch is not to make: of what is not there it is known that nobody leads.
+    // Watching creates nothing. An election that does not exist is shown as vacant.
     let isSaid = false;
     let isNoted = false;
     for (;;) {
@@ -94,7 +94,7 @@ function asJson(election: string, view: View, why: string | undefined, nowUnixMs
   };
 }
 
-/** @param why nobody leads */
+/** @param why the seat is vacant */
 export function asLine(
   view: View,
   why: string | undefined,
@@ -103,7 +103,7 @@ export function asLine(
 ): string {
   const time = paint('faint', localTime(nowUnixMs, true));
   const state = paint(stateTone(view.state), padEnd(view.state, 'unknown'.length));
-  // Whether anybody has led says the line itself.
+  // The line itself already says whether the election has ever been led.
   const rest = why === undefined || why === noLeaderOnRecord ? '' : `; ${visible(why)}`;
   return `${time}  ${state}  ${viewLine(view)}${rest}`;
 }

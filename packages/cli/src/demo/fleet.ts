@@ -6,12 +6,12 @@ import type { Scene } from './scene.ts';
 
 const endWithinMs = 5_000;
 
-/** The candidates of the demo: all that has to be ended again, whatever happens. */
+/** The candidates of the demo: the demo ends all of them, even when it fails. */
 export class Fleet {
   readonly election: string;
   readonly store: string;
   readonly lease: string;
-  /** Rejects when a candidate ends that nobody ended. */
+  /** Rejects when a candidate ends although the demo did not end it. */
   readonly broken: Promise<never>;
   readonly #log: FencedLog;
   readonly #scene: Scene;
@@ -80,9 +80,10 @@ export class Fleet {
   }
 
   /**
-   * Asks all candidates to end, and kills those that have not ended after a while; then everything
-   * they started.
-   * @returns how many processes had to be killed that should have ended with their supervisors: none
+   * Asks all candidates to end, and kills those that have not ended after a while. Then kills
+   * everything they started.
+   * @returns how many processes had to be killed that should have ended with their supervisors:
+   * none
    */
   async end(): Promise<number> {
     this.#ending = true;

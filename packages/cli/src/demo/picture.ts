@@ -24,7 +24,7 @@ const marks: Readonly<Record<Mark, Glyph>> = {
 /** Narrower than this there is no picture. */
 export const leastColumns = 64;
 const mostColumns = 80;
-/** Lines of `picture`: the place for what happened is there from the beginning. */
+/** Lines of `picture`. The place for notes is there from the beginning. */
 export const pictureRows = 20;
 const noteRows = 6;
 
@@ -33,7 +33,7 @@ const firstCellMs = 240;
 const delayMs = 60;
 const margin = '  ';
 
-/** The lines to show now: a lane for each candidate, growing with time, and what happened. */
+/** The lines to show now: a lane for each candidate, growing with time, and the notes. */
 export function picture(scene: Scene, columns: number, paint: Paint): string[] {
   const width = Math.min(columns, mostColumns);
   const nowMs = Math.max(0, scene.nowMs - delayMs);

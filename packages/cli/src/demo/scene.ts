@@ -1,12 +1,12 @@
 import type { Effect } from '../trial/effect.ts';
 
-/** What one can see of a candidate, apart from the work of its program. */
+/** The state of a candidate that an onlooker can see, apart from the work of its program. */
 export type Condition = 'starts' | 'waits' | 'frozen' | 'gone';
 export type Mark = 'killed' | 'frozen' | 'thawed' | 'resigned';
 
 export interface Lane {
   readonly id: string;
-  /** Since when it has been in which condition; the latest is the last. */
+  /** Each condition and when it began; the latest is the last. */
   readonly conditions: { readonly sinceMs: number; readonly condition: Condition }[];
   /** When its program worked. */
   readonly work: { readonly fromMs: number; toMs: number }[];

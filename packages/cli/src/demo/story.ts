@@ -15,7 +15,7 @@ const watchMs = 1_000;
 /** Far beyond any takeover, so that only a hang runs into it. */
 const patienceMs = 60_000;
 
-/** What is told of, for people and for programs. */
+/** An event of the demo, for people and for programs. */
 export interface Telling {
   readonly event: 'leads' | Mark | 'noticed';
   readonly candidate: string;
@@ -35,9 +35,9 @@ export interface Stage {
 }
 
 /**
- * One leads, is killed; the next is frozen until another leads, and thawed; that one is asked to
- * resign; one more leads, and it is over.
- * @throws when nobody leads in time; `signal.reason`
+ * The leader is killed. The next leader is frozen until another one leads, and then thawed. That
+ * one is asked to resign, one more leads, and the demo is over.
+ * @throws when no candidate leads in time; `signal.reason`
  */
 export async function play(stage: Stage, signal: AbortSignal): Promise<void> {
   const { scene, fleet, log, tell } = stage;

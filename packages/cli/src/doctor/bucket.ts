@@ -1,4 +1,4 @@
-/** What is looked at in every object store, whosever it is. */
+/** Findings about object stores, whichever provider runs them. */
 import { randomBytes } from 'node:crypto';
 import type { Backend, Duration, Election, Timing } from 'incumbent';
 import { createElection, ElectionError, formatDuration, parseDuration } from 'incumbent';
@@ -15,14 +15,14 @@ export const noElection: Unmeasured = {
   mayLook: true,
 };
 
-/** For an object that is no election's, and nobody else's. */
+/** The name of an object that no election and no other process uses. */
 export function newObjectName(): string {
   return `.${fixedName}-${randomBytes(6).toString('hex')}`;
 }
 
 /**
- * Why the library itself holds no elections there; undefined: it does.
- * @param ask what of an election is tried
+ * The reason why the library itself holds no elections there; undefined: it does.
+ * @param ask the operation of an election that is tried
  */
 export async function refusalOf(
   backend: Backend,
@@ -45,7 +45,7 @@ export async function refusalOf(
 /**
  * All write at the same time.
  * @param put undefined: it was refused
- * @returns what those have who were not refused
+ * @returns the answers to the writes that were not refused
  */
 export async function race(put: () => Promise<string | undefined>): Promise<readonly string[]> {
   const answers = await Promise.all(Array.from({ length: writers }, put));
@@ -58,8 +58,9 @@ export function recordsADay({ renewEveryMs }: Timing): string {
 }
 
 /**
- * Who waits counts from what a look has shown, and knows by the store's times how old that was.
- * @param coarseMs what the store's times, of whole seconds, make of it at the most
+ * A follower counts from the last renewal that it has seen. Where the store keeps times, it also
+ * knows how old that renewal was.
+ * @param coarseMs the most that times in whole seconds can add to it
  */
 export function takeoverFinding(
   { leaseMs, pollEveryMs }: Timing,

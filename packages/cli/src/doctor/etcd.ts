@@ -1,4 +1,4 @@
-/** What the members of an etcd cluster say of themselves, and what that does to elections. */
+/** Findings about the members of an etcd cluster, as far as elections depend on them. */
 import type { Timing } from 'incumbent';
 import { formatDuration } from 'incumbent';
 import { etcd } from 'incumbent/etcd';
@@ -46,7 +46,8 @@ export function scratchOnEtcd(name: string, connections: EtcdConnections): Scrat
     backend: etcd(clients, {
       ...location.options,
       ...(auth === undefined ? {} : { auth }),
-      // Nobody else has this name, so nobody can have led before: not waited for.
+      // No other process has this name, so no leader can have come before: there is nothing to wait
+      // for.
       predecessorWait: 'off',
     }),
     look: async () => [],
@@ -112,7 +113,7 @@ export function quorumFinding(reports: readonly EtcdReport[]): Finding {
   return finding('ok', `${serving.length} of ${reports.length} named members serve, one leader`);
 }
 
-/** How long it takes until somebody leads after a crash. */
+/** How long a takeover takes after a crash. */
 export function takeoverFinding(
   { leaseMs, beliefMs, clockDrift }: Timing,
   waits: boolean,

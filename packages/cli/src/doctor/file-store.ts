@@ -1,4 +1,4 @@
-/** What there is to see on the disk of a file store. */
+/** Findings about a file store on its disk. */
 import { rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ElectionFiles } from 'incumbent/file';
@@ -23,7 +23,7 @@ export function electionFilesFindings(files: ElectionFiles): Finding[] {
   const findings = damaged.map(
     ({ isNewest, error }): Finding => ({
       check: 'files',
-      // One that is not the newest is read by nobody any more.
+      // Candidates read only the newest record.
       level: isNewest ? 'broken' : 'warn',
       message: error.message,
       data: { code: error.code },
@@ -50,7 +50,7 @@ export function electionFilesFindings(files: ElectionFiles): Finding[] {
   return findings;
 }
 
-/** Removes an election that nobody but us knows. */
+/** Removes an election that only this process knows. */
 export async function removeElection(directory: string, election: string): Promise<void> {
   await rm(join(directory, election), { recursive: true, force: true, maxRetries: 3 });
 }
@@ -63,7 +63,7 @@ export async function firstMissing(directory: string): Promise<string | undefine
       await stat(path);
       return missing;
     } catch (error) {
-      // What cannot be looked at is there for all we know.
+      // A directory that we may not look at may exist, so we do not create it.
       const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
       if (!isGone) return missing;
     }

@@ -80,7 +80,7 @@ export function fileSystemFindings({ type, freeBytes, freeFiles }: FileSystemFac
   return findings;
 }
 
-/** What kind of file system keeps no election, or not one that others see. */
+/** Warnings about file systems that keep no election, or none that other machines see. */
 export function fileSystemWarnings(type: string | undefined): Finding[] {
   const findings: Finding[] = [];
   if (type === 'tmpfs' || type === 'ramfs') {

@@ -20,7 +20,7 @@ export interface Finding {
   readonly data?: Readonly<Record<string, unknown>>;
 }
 
-/** What findings stand under. */
+/** The headings of the findings. */
 export type Section = 'the store' | 'measured' | 'the timing';
 
 const sections: Readonly<Record<string, Section>> = {

@@ -21,11 +21,11 @@ import type { Finding } from './finding.ts';
 import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
-/** On an object that is not there, and then on one that is. */
+/** On an object that does not exist, and then on one that does. */
 const races = 4;
 /** Cloud Storage takes about one write of an object in a second. */
 const pauseMs = 1_100;
-/** What an election does; replacing an object is deleting what was there. */
+/** The permissions that an election uses. Replacing an object also needs the right to delete it. */
 const needed = ['storage.objects.get', 'storage.objects.create', 'storage.objects.delete'];
 
 export async function examineGcs(
@@ -80,7 +80,7 @@ class RawObjects {
     this.#connection = connection;
   }
 
-  /** @returns the generation that it has now; undefined: it was refused */
+  /** @returns the generation that it has now; undefined: the write was refused */
   async put(name: string, generation: string): Promise<string | undefined> {
     const file = this.#file(name);
     try {

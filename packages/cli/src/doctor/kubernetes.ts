@@ -1,4 +1,4 @@
-/** What an API server lets us do, and what that does to elections. */
+/** Findings about our rights on an API server, as far as elections depend on them. */
 import type { Timing } from 'incumbent';
 import { formatDuration } from 'incumbent';
 import type { ApiResponse } from 'incumbent/kubernetes';
@@ -10,7 +10,7 @@ import type { Scratch, Unmeasured } from './scratch.ts';
 import { serverClockFinding } from './server-clock.ts';
 
 const group = 'coordination.k8s.io';
-/** What elections do with Leases; `watch` only spares polling. */
+/** The verbs that elections use on Leases; `watch` only saves polling. */
 const needed = ['get', 'create', 'update', 'watch'] as const;
 /** Where a Lease cannot be removed again, it is always the same. */
 const fixedName = 'incumbent-doctor';
@@ -83,7 +83,7 @@ export async function scratchOnKubernetes(
   };
 }
 
-/** What we may do with one Lease, or with any. */
+/** Our rights on one Lease, or on any. */
 async function rightsOn(
   name: string | undefined,
   connection: KubernetesConnection,
@@ -103,7 +103,7 @@ async function mayWe(
   name: string | undefined,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  // Who may create cannot be told apart by names.
+  // RBAC cannot limit `create` to names.
   const which = name === undefined || verb === 'create' ? {} : { name };
   const { status, body } = await api.request({
     method: 'POST',

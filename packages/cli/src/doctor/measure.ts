@@ -59,7 +59,7 @@ export async function sample(
 
 const resolutionMs = 10;
 
-/** How late timers fire in this process: the machine's share of what a leader will see. */
+/** How late timers fire in this process: the machine's share of the delays of a leader. */
 export async function watchEventLoop(forMs: number, signal: AbortSignal): Promise<Distribution> {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs });
   histogram.enable();

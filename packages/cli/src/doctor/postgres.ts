@@ -1,4 +1,4 @@
-/** What a PostgreSQL server and its table are like, and what that does to elections. */
+/** Findings about a PostgreSQL server and its table, as far as elections depend on them. */
 import type { Timing } from 'incumbent';
 import { formatDuration, parseDuration } from 'incumbent';
 import type { PostgresExamination } from 'incumbent/postgres';
@@ -58,7 +58,8 @@ export async function scratchOnPostgres(
     "select has_table_privilege(to_regclass($1), 'delete') as may",
     [sql],
   );
-  // Nobody else has this election, so nothing can have been lost of it: nothing to wait for.
+  // No other process has this election, so none of its records can be lost: there is nothing to
+  // wait for.
   const backend = postgres(pool, { table, durable: true, listen: false });
   // Elections themselves never delete a row, so a user may be without that right.
   if (rows[0]?.may !== true) return { name: 'incumbent-doctor', backend, look: async () => [] };

@@ -1,4 +1,4 @@
-/** What a Redis server says of itself, and what that does to elections. */
+/** Findings about a Redis server, as far as elections depend on it. */
 import type { Timing } from 'incumbent';
 import { formatDuration, parseDuration } from 'incumbent';
 import { redis } from 'incumbent/redis';
@@ -12,12 +12,12 @@ import { compareVersions } from './zookeeper-servers.ts';
 const defaultPrefix = 'incumbent:';
 const oldestVersion = '5.0.0';
 
-/** What one server that takes writes tells; undefined: it may not say. */
+/** The report of one server that takes writes; undefined: it may not say. */
 export interface RedisFacts {
   readonly name: string;
   /** `INFO`, as it is sent. */
   readonly info: string | undefined;
-  /** `CONFIG GET` of what matters. */
+  /** The answers to `CONFIG GET` that matter to elections. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +68,8 @@ export async function scratchOnRedis(
   const key = `${prefix}{${name}}`;
   return {
     name,
-    // Nobody else has this name, so nothing can have been forgotten of it: not waited for.
+    // No other process has this name, so none of its records can be forgotten: there is nothing to
+    // wait for.
     backend: redis(client, { ...location.options, durable: true }),
     look: async () => [],
     async remove() {
@@ -242,7 +243,7 @@ function memoryFinding(
   );
 }
 
-/** How long it takes until somebody leads after a crash. */
+/** How long a takeover takes after a crash. */
 export function takeoverFinding(
   { leaseMs }: Timing,
   { options }: Pick<RedisLocation, 'options'>,

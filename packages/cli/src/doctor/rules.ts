@@ -1,4 +1,7 @@
-/** The timing as it was resolved, each of its rules with the numbers, and what measurements say. */
+/**
+ * The timing as it was resolved, each of its rules with the numbers, and the verdict of
+ * measurements.
+ */
 import type { Timing, TimingLimits } from 'incumbent';
 import { formatDuration, timingViolations } from 'incumbent';
 import { killMarginMs, shortestRunLeaseMs } from '../timing-flags.ts';
@@ -44,7 +47,7 @@ export function timingFindings(timing: Timing, limits: TimingLimits = {}): Findi
         `${rho * 100} %`,
       data: { ...timing, killMarginMs: k },
     },
-    // What is no rule with a number: a lease out of its range, a duration of zero.
+    // Faults outside the numbered rules: a lease out of its range, a duration of zero.
     ...violations
       .filter((sentence) => !/^P\d /.test(sentence))
       .map((message): Finding => ({ check: 'timing', level: 'broken', message })),
@@ -173,7 +176,7 @@ function judge(
 ): Finding {
   const data = { ...(p99Ms === undefined ? {} : { p99Ms }), maxMs, limitMs };
   const of = `${limit} = ${show(limitMs)}`;
-  // Of a few samples the largest is the only one that tells.
+  // Of a few samples only the largest says anything.
   const typicalMs = p99Ms ?? maxMs;
   const typical = `${p99Ms === undefined ? 'max' : 'p99'} ${show(typicalMs)}`;
   if (typicalMs > limitMs) {

@@ -1,4 +1,4 @@
-/** Whether an S3 endpoint honours what elections rest on, and what it lets us do. */
+/** Whether an S3 endpoint honours the conditions that elections rely on, and our rights there. */
 import { randomBytes } from 'node:crypto';
 import type { Backend, Election, Timing } from 'incumbent';
 import type { Examination } from '../context.ts';
@@ -68,7 +68,10 @@ const tryElection = (signal: AbortSignal) => async (election: Election) => {
   await election.init({ signal });
 };
 
-/** Objects as they are, without the library's care: what is asked here must not be repeated by it. */
+/**
+ * Objects without the care of the library, which would repeat requests that must not be repeated
+ * here.
+ */
 class RawObjects {
   readonly #connection: S3Connection;
   readonly #signal: AbortSignal;
@@ -78,7 +81,7 @@ class RawObjects {
     this.#signal = signal;
   }
 
-  /** @returns the ETag that it has now; undefined: it was refused */
+  /** @returns the ETag that it has now; undefined: the write was refused */
   async put(
     name: string,
     condition: { readonly IfMatch: string } | { readonly IfNoneMatch: '*' },
@@ -103,7 +106,7 @@ class RawObjects {
     await this.#send(new this.#connection.sdk.DeleteObjectCommand({ ...this.#name(name) }));
   }
 
-  /** Removing what is not there is allowed to who may remove what is. */
+  /** A caller that may remove objects may also remove one that does not exist. */
   async mayRemove(): Promise<boolean> {
     try {
       await this.remove(newObjectName());

@@ -1,4 +1,4 @@
-/** An election that is nobody's, to measure a store on. */
+/** An election that no candidate uses, to measure a store on. */
 import { randomBytes } from 'node:crypto';
 import type { Backend } from 'incumbent';
 import type { OpenStore } from '../context.ts';
@@ -9,9 +9,9 @@ export interface Scratch {
   /** Of the election. */
   readonly name: string;
   readonly backend: Backend;
-  /** What may keep the election from being made. */
+  /** Findings that may keep the election from being made. */
   lookFirst?(election: string | undefined, signal: AbortSignal): Promise<readonly Finding[]>;
-  /** What there is to see of the store itself; asked once the election was made. */
+  /** Findings about the store itself; asked for once the election has been made. */
   look(election: string | undefined, signal: AbortSignal): Promise<readonly Finding[]>;
   /** Absent: it cannot be removed. */
   remove?(signal: AbortSignal): Promise<void>;
@@ -30,7 +30,8 @@ export async function scratchOn(
   signal: AbortSignal,
 ): Promise<Scratch | Unmeasured> {
   const { directory, servers, backend } = store;
-  // One that can be removed again has a name of its own. Where it cannot, it is always the same.
+  // An election that can be removed again has a name of its own. Where it cannot, the name is
+  // always the same.
   const unique = `incumbent-doctor-${randomBytes(6).toString('hex')}`;
   if (directory !== undefined) return onFiles(unique, directory, backend);
   if (servers !== undefined) return servers.scratch(unique, signal);

@@ -10,8 +10,8 @@ import type { Scratch } from './scratch.ts';
 import { aclFinding, clockFinding } from './zookeeper-session.ts';
 
 /**
- * Its nodes are of our own layout, whatever that of the store: what is measured are the servers, and
- * the others of a layout would take part.
+ * Its nodes have our own layout, even where the store has another one. The measurement is about the
+ * servers, and the other participants of a layout would take part.
  */
 export async function scratchOnZooKeeper(
   name: string,
@@ -62,7 +62,7 @@ export async function scratchOnZooKeeper(
   };
 }
 
-/** What has to be made above a node, the lowest first. */
+/** The missing nodes above a node, the lowest first. */
 async function missingAbove(
   client: ZooKeeper,
   node: string,
@@ -84,7 +84,7 @@ async function removeEmpty(client: ZooKeeper, path: string, signal: AbortSignal)
   try {
     await client.delete(path, { signal });
   } catch (error) {
-    // Somebody has begun to use it.
+    // Another client has begun to use it.
     if (!(error instanceof ZooKeeperError && error.code === 'NOT_EMPTY')) throw error;
   }
 }

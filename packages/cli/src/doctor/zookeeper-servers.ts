@@ -1,4 +1,4 @@
-/** What the servers say of themselves, each for itself. */
+/** The report that each server gives of itself. */
 import { formatDuration } from 'incumbent';
 import type { ServerReport } from '../zookeeper/servers.ts';
 import type { Finding } from './finding.ts';
@@ -56,7 +56,7 @@ function serverFinding(
   return finding('ok', facts);
 }
 
-/** Whether there is one ensemble behind the names, and what may fail before it does. */
+/** Whether there is one ensemble behind the names, and how many servers may fail before it does. */
 function quorumFinding(servers: readonly ServerReport[]): Finding {
   const serving = servers.filter(
     ({ mode }) => mode !== undefined && mode !== 'read-only' && mode !== 'unknown',

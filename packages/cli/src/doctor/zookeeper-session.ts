@@ -1,4 +1,4 @@
-/** The session that the elections live on, the clock behind it, and who may do what. */
+/** The session that the elections live on, the clock behind it, and the rights on the nodes. */
 import type { Acl, ClientIdentity, ZooKeeper } from '@incumbent/zookeeper';
 import { permissions, ZooKeeperError } from '@incumbent/zookeeper';
 import type { Timing } from 'incumbent';
@@ -11,7 +11,7 @@ import { longestTickMs } from './zookeeper-servers.ts';
 const show = formatDuration;
 /** Beyond it, times that people write and read are of little use. */
 const farMs = 5_000;
-/** What the library takes the servers' tick for, unless it is told otherwise. */
+/** The servers' tick that the library assumes, unless it is told otherwise. */
 const defaultTickMs = 2_000;
 
 export function sessionFindings(
@@ -86,7 +86,7 @@ export function sessionFindings(
   return findings;
 }
 
-/** How long it takes until somebody leads after a crash. */
+/** How long a takeover takes after a crash. */
 export function takeoverFinding(
   { leaseMs, beliefMs, clockDrift }: Timing,
   waits: boolean,
@@ -141,7 +141,7 @@ export async function clockFinding(
   };
 }
 
-/** Who may do what with a node, and whether that is enough for us. */
+/** The rights on a node: who has them, and whether ours are enough. */
 export async function aclFinding(
   client: ZooKeeper,
   path: string,

@@ -4,10 +4,10 @@ import type { Finding } from './finding.ts';
 import { serverFindings } from './zookeeper-servers.ts';
 import { sessionFindings, takeoverFinding } from './zookeeper-session.ts';
 
-/** The servers that answer must not wait for those that do not. */
+/** Servers that answer must not wait for servers that do not. */
 const longestAskMs = 2_000;
 
-/** What there is to know of the servers and of our session, before anything is made. */
+/** Facts about the servers and about our session that need nothing to be created. */
 export async function examineZooKeeper(
   zookeeper: OpenZooKeeper,
   timing: Timing,

@@ -16,7 +16,7 @@ import { wantsUsers } from './raw-calls.ts';
 import type { EtcdLocation } from './url.ts';
 import { hostWords } from './url.ts';
 
-/** One member, and what it said when it was asked last. */
+/** One member, and its last answer. */
 export interface EtcdReport {
   readonly server: string;
   readonly status: EtcdStatus | undefined;
@@ -32,7 +32,7 @@ export interface EtcdConnections {
   close(): void;
 }
 
-/** etcd takes pings from 5 s on, and ends the connections of those who are quicker. */
+/** etcd takes pings from 5 s on, and ends the connections of clients that ping more often. */
 const keepAlive = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 3_000 };
 const reconnect = {
   'grpc.initial_reconnect_backoff_ms': 100,
@@ -40,7 +40,7 @@ const reconnect = {
   'grpc.max_reconnect_backoff_ms': 1_000,
 };
 
-/** @throws CommandError, UnusableStoreError that names the members and what each of them says */
+/** @throws CommandError, UnusableStoreError that names the members and the answer of each */
 export async function connectEtcd(
   location: EtcdLocation,
   needs: StoreNeeds,
@@ -91,7 +91,7 @@ export async function connectEtcd(
     hosts.map((_host, index) => ask(index, ms, until));
   const attempt = async (leftMs: number) => {
     const asked = askAll(leftMs, needs.signal);
-    // One that serves is enough: who does not answer is not waited for.
+    // One member that serves is enough: we do not wait for the others.
     const serves = asked.map(async (report, index) => {
       if (((await report).status?.leader ?? 0n) === 0n) throw new Error('it does not serve');
       return index;
@@ -118,7 +118,7 @@ export async function connectEtcd(
     }
     return {
       ...{ auth, location, close },
-      // Beginning with one that serves: a command asks once.
+      // Begins with a member that serves, because a command asks only once.
       clients: [...clients.slice(first), ...clients.slice(0, first)],
       askMembers: (ms, until) => Promise.all(askAll(ms, until)),
     };
@@ -214,7 +214,7 @@ function hintFor({ tls }: EtcdLocation, said: string): string {
 /** Of one member, for people. */
 export function inWords({ server, status, problem }: EtcdReport): string {
   if (status !== undefined) return `${server} ${status.leader === 0n ? 'has no leader' : 'serves'}`;
-  // What gRPC says of it is about gRPC, with the reason in the middle.
+  // The message of gRPC is about gRPC itself, with the reason in the middle.
   const why = reasonOf(problem).replace(/^etcd, asking for the status: /, '');
   const last = /Last error: (?:Error: )?(.*?)(?: \(\d{4}-[^)]*\))?\.? Resolution note:/.exec(
     why,

@@ -7,12 +7,12 @@ import type { EtcdConnections } from './connect.ts';
 import { connectEtcd } from './connect.ts';
 import type { EtcdLocation } from './url.ts';
 
-/** Of one that only asks: nothing is kept by it, and its operations may take their time. */
+/** For a command that only asks: it holds no seat, and its operations may take their time. */
 const patientTtlMs = 60_000;
 
 /**
- * Connects, and sees that the cluster has a leader.
- * @throws CommandError that names the members and what is wrong; UnusableStoreError
+ * Connects, and makes sure that the cluster has a leader.
+ * @throws CommandError that names the members and the fault; UnusableStoreError
  */
 export async function openEtcd(
   location: EtcdLocation,

@@ -11,7 +11,7 @@ export async function wantsUsers(client: Client, key: string): Promise<boolean> 
     await call(client, '/etcdserverpb.KV/Range', field(1, key));
     return false;
   } catch (error) {
-    // Whatever else is the matter is told by whoever needs it.
+    // Any other error comes again in the operation that depends on it, and is reported there.
     return /user name is empty/i.test(error instanceof Error ? error.message : '');
   }
 }
@@ -25,7 +25,7 @@ export async function deleteKey(
   await callOne(connections, '/etcdserverpb.KV/DeleteRange', field(1, key), signal);
 }
 
-/** More names than this nobody reads. */
+/** Nobody reads more names than this. */
 const mostNames = 1_000;
 
 /** Names of elections with a record of ours; undefined: we may not look. */

@@ -12,7 +12,7 @@ import { tlsNames, tlsTable } from '../url/tls.ts';
 import type { Refuse } from '../url/values.ts';
 import { choice, duration, flag, timeout, word } from '../url/values.ts';
 
-/** What an `etcd:` URL says, with what ETCDCTL_USER and its like say where it is silent. */
+/** The parts of an `etcd:` URL. ETCDCTL_USER and the variables like it fill the gaps. */
 export interface EtcdLocation {
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
@@ -21,9 +21,9 @@ export interface EtcdLocation {
   readonly tls: TlsNames | undefined;
   /** The lease to ask for; undefined: that of `--lease`. */
   readonly ttlMs: number | undefined;
-  /** Handed on to the library; without the lease and without who we are. */
+  /** Handed on to the library, without the lease and without credentials. */
   readonly options: Omit<EtcdOptions, 'ttl' | 'auth'>;
-  /** In its plain form, with *** for what is secret. */
+  /** In its plain form, with *** for secrets. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
 }
@@ -53,9 +53,9 @@ type Values = ValuesOf<typeof table>;
 export const etcdParameters: readonly string[] = Object.keys(table);
 
 /**
- * @param env for what the URL leaves out: ETCDCTL_USER (`name` or `name:password`), ETCDCTL_PASSWORD,
- *   ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY, as etcdctl has it
- * @throws CommandError that names the part that cannot be used; never with anything that is secret
+ * @param env for parts that the URL leaves out: ETCDCTL_USER (`name` or `name:password`),
+ * ETCDCTL_PASSWORD, ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY, as etcdctl has it
+ * @throws CommandError that names the part that cannot be used; never with any secret
  */
 export function parseEtcdUrl(
   text: string,

@@ -1,4 +1,4 @@
-/** The directory of a file store: what commands ask of it besides its elections. */
+/** The directory of a file store: the questions that commands put to it, besides its elections. */
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import type { Backend } from 'incumbent';
@@ -6,9 +6,9 @@ import { createElection } from 'incumbent';
 import { firstMissing, removeElection } from '../doctor/file-store.ts';
 
 /**
- * Makes the directory, as an election in it would: also sees that it may be written, and that no
- * other machine writes it.
- * @returns what was made
+ * Makes the directory, as an election in it would. Also makes sure that we may write there, and
+ * that no other machine does.
+ * @returns the directory created; undefined: it was there
  */
 export async function prepareDirectory(
   directory: string,

@@ -14,7 +14,7 @@ export interface GcsConnection {
   readonly location: GcsLocation;
 }
 
-/** Nobody waits longer for one answer. */
+/** No request waits longer for one answer. */
 const requestTimeoutMs = 30_000;
 
 /** @throws CommandError, UnusableStoreError that names the bucket and the reason */
@@ -36,7 +36,7 @@ export async function connectGcs(
   const { limits = {} } = gcs(storage, { bucket, ...location.options });
   const known = { url, origin, limits };
   const attempt = async () => {
-    // An answer is an answer: what it means for elections, the library says.
+    // Any answer will do here: the library says whether it suits elections.
     await storage
       .bucket(bucket)
       .file(`${prefix}.incumbent`)
@@ -64,7 +64,7 @@ export function statusOf(error: unknown): number | undefined {
   return typeof code === 'number' && code >= 100 && code < 600 ? code : undefined;
 }
 
-/** What has to be there before anybody can be asked; undefined: something else is the matter. */
+/** Finds out which credentials are missing; undefined: the error has another cause. */
 function problemOf(error: unknown, keyFile: string | undefined): string | undefined {
   const said = reasonOf(error);
   if (keyFile !== undefined && (codeOf(error) === 'ENOENT' || !isNetworkError(error))) {

@@ -6,7 +6,7 @@ import type { GcsConnection } from './connect.ts';
 import { connectGcs } from './connect.ts';
 import type { GcsLocation } from './url.ts';
 
-/** More names than this nobody reads. */
+/** Nobody reads more names than this. */
 const mostNames = 1_000;
 
 /** Names of elections; undefined: we may not list objects, as elections need not. */
@@ -27,8 +27,8 @@ async function electionsIn({
 }
 
 /**
- * Makes a client, and sees that the store answers.
- * @throws CommandError that names it and what is wrong; UnusableStoreError
+ * Makes a client, and makes sure that the store answers.
+ * @throws CommandError that names it and the fault; UnusableStoreError
  */
 export async function openGcs(
   location: GcsLocation,

@@ -30,7 +30,8 @@ export interface Sdk {
 }
 
 /**
- * That of the working directory, where people have it beside their program; else that beside us.
+ * The copy in the working directory, where it stands beside the user's program; else the one beside
+ * us.
  * @throws CommandError that says how to install it
  */
 export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {

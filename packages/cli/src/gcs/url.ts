@@ -13,16 +13,16 @@ import { refuser } from '../url/parts.ts';
 import { given, readQuery } from '../url/query.ts';
 import { choice, duration, wholeNumber, word } from '../url/values.ts';
 
-/** What a `gs:` URL says. */
+/** The parts of a `gs:` URL. */
 export interface GcsLocation {
   readonly bucket: string;
-  /** What the names of objects begin with: empty, or with a slash at its end. */
+  /** The beginning of the names of objects: empty, or with a slash at its end. */
   readonly prefix: string;
   /** Of a stand-in, which is asked without credentials; undefined: Google's. */
   readonly endpoint: string | undefined;
   /** Undefined: where the client library finds one. */
   readonly project: string | undefined;
-  /** Of a service account; undefined: wherever the client library looks. */
+  /** The key file of a service account; undefined: the client library looks for credentials. */
   readonly keyFile: string | undefined;
   /** Handed on to the library. */
   readonly options: Pick<GcsOptions, 'age' | 'clockStep' | 'maxClockSkew' | 'maxWritesPerSecond'>;

@@ -1,7 +1,7 @@
 export type GuardErrorCode =
   /** The guard could not be started. */
   | 'GUARD_FAILED'
-  /** The guard died or fell silent; everything it ran was killed. */
+  /** The guard died or fell silent; every process that it ran was killed. */
   | 'GUARD_LOST'
   /** The program could not be started. */
   | 'CANNOT_START'
@@ -11,7 +11,7 @@ export type GuardErrorCode =
   | 'ENDED'
   /** Called in an order that cannot work. */
   | 'MISUSE'
-  /** Only reported: somebody of the group is still there seconds after KILL. */
+  /** Only reported: a process of the group is still there seconds after KILL. */
   | 'LINGERING'
   /** Only reported: variables whose names no shell of this machine passes on. */
   | 'VARIABLES_DROPPED';
@@ -19,7 +19,7 @@ export type GuardErrorCode =
 export class GuardError extends Error {
   override readonly name: string = 'GuardError';
   readonly code: GuardErrorCode;
-  /** For `CANNOT_START`: what a shell exits with, 126 or 127. */
+  /** For `CANNOT_START`: the exit code that a shell would have, 126 or 127. */
   readonly exitCode: number | undefined;
 
   constructor(code: GuardErrorCode, message: string, details?: { readonly exitCode?: number }) {

@@ -9,16 +9,17 @@ export type FoundProgram =
 
 export interface ProgramProblem {
   readonly kind: 'not-found' | 'not-executable';
-  /** What shells exit with: 127 or 126. */
+  /** The exit code that a shell would have: 127 or 126. */
   readonly exitCode: 126 | 127;
   readonly message: string;
 }
 
 /**
- * Finds `name` as execvp(3) does: a name with a slash is a path from `cwd`; any other is looked for
- * in the directories of `env.PATH`, where one that cannot be executed is passed over. Also looks
- * whether the interpreter of a script is there, because after the start nobody can tell that from
- * a program which exits with 126 or 127 by itself.
+ * Finds `name` as execvp(3) does. A name with a slash is a path from `cwd`. Any other is looked for
+ * in the directories of `env.PATH`, where a file that cannot be executed is passed over.
+ *
+ * Also looks whether the interpreter of a script is there. After the start a missing one looks like
+ * a program that exits with 126 or 127 by itself.
  */
 export function findProgram(
   name: string,

@@ -1,26 +1,28 @@
 import { existsSync } from 'node:fs';
 
 /**
- * The gate: a shell that leads the group the program will run in, so that the program's number is
- * known, and written down by whoever must, before it can do anything. It starts the watchers, says
- * `ready` on fd 3, and there waits for the line `go`. On anything else, such as the end of a guard
- * that was killed, it leaves. On `go` it becomes the program.
+ * The gate: a shell that leads the group the program will run in. So the program's number is known,
+ * and written down where the next leader looks, before the program can do anything. The gate starts
+ * the watchers, says `ready` on fd 3, and waits there for the line `go`. On `go` it becomes the
+ * program. On anything else, such as the end of a guard that was killed, it leaves.
  *
- * The watchers stay in the group, asleep, for as long as it lives. Whatever the group is sent short
- * of KILL and STOP they ignore. Each ends with killing the session (where there is /proc) and then
- * with `kill -KILL 0`, which is the whole group:
+ * The watchers stay in the group, asleep, for as long as it lives. They ignore all signals to the
+ * group but KILL and STOP. Each ends with killing the session (where there is /proc) and then with
+ * `kill -KILL 0`, which is the whole group:
  *
  * - one when fd 4 ends, whose other end only the supervisor has;
  * - one when fd 5 ends, whose other end only the guard has, or when the guard did not say in time
- *   that belief was extended. For that it needs a shell whose `read` has -t, which POSIX does not
- *   ask for: bash where there is one, and busybox's; otherwise it sees only the end.
+ *   that belief was extended.
  *
- * They are orphans from the start, not children of the program: a program that waits for all its
- * children must not wait for them. They hold none of its files. Their command lines do not contain
- * our name, so that `pkill incumbent` leaves them to do their duty.
+ * The second one needs a shell whose `read` has -t, which POSIX does not ask for: bash where there
+ * is one, and busybox's. In another shell it sees only the end of fd 5.
+ *
+ * Watchers are orphans from the start, not children of the program: a program that waits for all
+ * its children must not wait for them. They hold none of its files. Their command lines do not
+ * contain our name, so that `pkill incumbent` does not kill them.
  */
 export interface Gate {
-  /** What the guard spawns with fd 3, 4 and 5 in place. */
+  /** The command that the guard spawns with fd 3, 4 and 5 in place. */
   readonly argv: readonly string[];
   /** Names of variables that no shell at hand would pass on (`A.B`). */
   readonly droppedNames: readonly string[];
@@ -32,8 +34,9 @@ export interface Shells {
   readonly bash: readonly string[] | undefined;
 }
 
-// bash must not read what it reads by itself: with -p neither $BASH_ENV nor functions from the
-// environment, with --norc no ~/.bashrc, which it else takes for its duty over ssh or on a socket.
+// bash must read no file and no function unasked. With -p it takes neither $BASH_ENV nor functions
+// from the environment. With --norc it takes no ~/.bashrc, which it otherwise reads over ssh or on
+// a socket.
 export const shells: Shells = {
   sh: ['/bin/sh'],
   bash: existsSync('/bin/bash') ? ['/bin/bash', '--norc', '-p'] : undefined,
@@ -58,7 +61,7 @@ function script(watchGuard: readonly string[], env: Readonly<Record<string, stri
   // Shells set these unasked.
   const extra = ['PWD', 'OLDPWD'].filter((name) => env[name] === undefined);
   return [
-    // A shell may import functions from the environment, and prefers them to what it has built in.
+    // A shell may import functions from the environment, and prefers them to its builtins.
     'unset -f read kill echo',
     // Ignored from before the watchers are forked, and passed on by exec.
     "(trap '' HUP INT QUIT PIPE ALRM TERM USR1 USR2 TSTP TTIN TTOU || exit",
@@ -79,14 +82,15 @@ function script(watchGuard: readonly string[], env: Readonly<Record<string, stri
 }
 
 /**
- * Whoever left the group but not the session would survive `kill -KILL 0`, after which we can do
- * nothing: so first KILL, one by one, whom a walk through /proc finds, until a walk finds nobody.
- * The leader comes first, as the walk takes a while. Of the two watchers only one (`other` is empty)
- * kills the other here, so that never both die with their work undone.
+ * A process that left the group but not the session would survive `kill -KILL 0`, after which we
+ * can do nothing. So first we KILL, one by one, the processes that a walk through /proc finds,
+ * until a walk finds none. The leader comes first, as the walk takes a while. Only one of the two
+ * watchers (its `other` is empty) kills the other here, so that they never both die with their work
+ * undone.
  *
- * Only what is built into every shell. `NSpid` has a second number if /proc is that of another pid
- * namespace, where our numbers mean others. The name in /proc/N/stat may contain anything. Z1: a
- * zombie whose threads (field 20) have all ended.
+ * Uses only builtins of every shell. `NSpid` has a second number if /proc is that of another pid
+ * namespace, where our numbers mean other processes. The name in /proc/N/stat may contain anything.
+ * Z1: a zombie whose threads (field 20) have all ended.
  */
 const killSession: string = `LC_ALL=C own= n=0
 while read -r k v w; do case $k$w in NSpid:) own=$v ;; esac; done </proc/self/status
@@ -108,18 +112,20 @@ while case $own/$n in /*|*/100) false ;; esac; do
 done`;
 
 /**
- * In its POSIX mode, as which it finds itself when it is called `sh`, bash ends a `read -t` by an alarm. One
- * that comes before the read has begun to wait is lost, and it waits for ever. Else it waits by select.
+ * In its POSIX mode, which the name `sh` turns on, bash ends a `read -t` by an alarm. An alarm that
+ * comes before the read has begun to wait is lost, and the read waits for ever. In its other mode
+ * bash waits by select.
  */
 export const timersOfSelect = 'command set +o posix 2>/dev/null';
 
 /**
- * Each line says until when: how many seconds may pass, with a fraction, and whole for shells that
- * take none (bash 3 on macOS), and where there is /proc/uptime the instant on it, in hundredths. That
- * counts: a line may have waited while we were stopped, and a suspended host does not stop it.
+ * Each line gives the end three times. First it says how many seconds may pass, with a fraction.
+ * Then whole seconds, for shells that take no fraction (bash 3 on macOS). Where there is
+ * /proc/uptime, the third is the instant on it, in hundredths. The instant counts: a line may have
+ * waited while we were stopped, and a suspended host does not stop /proc/uptime.
  *
- * When the time is over a newer line may have come while we were stopped, so there is a last look
- * ($g); that it takes a while the guard has considered. A line that is over gets no other time.
+ * When the time is over, a newer line may have come while we were stopped. So there is a last look
+ * ($g), whose length the guard has considered. A line that is over gets no other time.
  */
 const deadMan: string = `${timersOfSelect}
 if echo | read -r -t 9.9 x; then g=0.1; elif echo | read -r -t 9 x; then g=1; else g=; fi

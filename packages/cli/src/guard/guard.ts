@@ -23,7 +23,7 @@ export interface GuardOptions {
   readonly killMarginMs: number;
   /** Programs read our stdin. Default: they read /dev/null. */
   readonly stdin?: boolean;
-  /** What is worth a line on stderr and has no other way out. Must not throw. */
+  /** Gets trouble that no promise reports, for a line on stderr. Must not throw. */
   readonly onTrouble?: (trouble: GuardError) => void;
 }
 
@@ -35,7 +35,7 @@ export interface ProgramSpec {
 }
 
 // The guard never does much: no compilers beyond the interpreter, no room for garbage to pile up.
-// They are V8's flags and may vanish with any Node, so only those that were tried get them.
+// These are V8's flags and may vanish with any Node, so only versions that were tried get them.
 const smallMemory: readonly string[] =
   Number.parseInt(process.versions.node, 10) <= 26
     ? ['--no-opt', '--no-maglev', '--no-sparkplug', '--max-semi-space-size=1']
@@ -46,10 +46,11 @@ const endWithinMs = 5_000;
 const lookEveryMs = 250;
 
 /**
- * The supervisor's end of the guard: a small process that runs programs, one at a time, only while
- * we believe to lead, and that outlives us by as long as it takes to kill them.
+ * The supervisor's end of the guard: a small process that runs programs, one at a time. A program
+ * runs only while we believe to lead. The guard outlives us by as long as it takes to kill the
+ * program.
  *
- * What it reports comes in the order in which it happened. Nothing is thrown from the background.
+ * It reports events in the order in which they happened. Nothing is thrown from the background.
  */
 export class Guard {
   /** Of the guard itself. */
@@ -147,7 +148,7 @@ export class Guard {
   }
 
   /**
-   * Belief was extended, or found to be shorter; undefined: it is over. To be told at every
+   * Belief was extended, or found to be shorter; undefined: it is over. To be called at every
    * confirmation.
    */
   belief(deadline: Deadline | undefined): void {
@@ -158,9 +159,9 @@ export class Guard {
 
   /**
    * Puts a program behind its gate: its process and its group exist, and it cannot do anything
-   * before `go`. Bounded by 10 s; when it rejects, nothing of it is left.
-   * @throws GuardError CANNOT_START, BELIEF_OVER, GUARD_LOST, or MISUSE while the one before is not
-   * gone; the reason of `signal`
+   * before `go`. Bounded by 10 s; when it rejects, no process of it is left.
+   * @throws GuardError CANNOT_START, BELIEF_OVER, GUARD_LOST, or MISUSE while the program before it
+   * is not gone; the reason of `signal`
    */
   async prepare(spec: ProgramSpec, signal?: AbortSignal): Promise<GuardedProgram> {
     signal?.throwIfAborted();
@@ -288,7 +289,7 @@ export class Guard {
     const program = this.#program;
     this.#program = undefined;
     if (!expected) this.#lost.resolve(error);
-    // Never rejects; the program's own promises tell.
+    // Never rejects; the program's own promises report the loss.
     void program?.guardLost(error);
   }
 
@@ -299,9 +300,9 @@ export class Guard {
 
 /**
  * Node makes a pipe on fd 1 or 2 non-blocking when process.stdout or process.stderr is first looked
- * at, and every socket looks at the latter when it is destroyed. The program has the same pipe open,
- * and would lose output once it is full. Looked at now, it is done before there is a program: with
- * each spawn they are made blocking again, for good.
+ * at. Every socket looks at the latter when it is destroyed. The program has the same pipe open,
+ * and would lose output once it is full. So we look before there is a program: each spawn then
+ * makes them blocking again, for good.
  */
 function keepOutputBlocking(): void {
   void [process.stdout, process.stderr];

@@ -9,14 +9,14 @@ export interface GuardedProgram {
   /** Of the group's leader, which is the gate and then the program; also the group's number. */
   readonly pid: number;
   /**
-   * The leader ended; whatever it left in its group has been sent KILL. Never rejects. Without a
-   * guard nobody can say how it ended: both null.
+   * The leader ended; the processes that it left in its group have been sent KILL. Never rejects.
+   * Without a guard the end cannot be seen: both are null.
    */
   readonly exited: Promise<ProgramExit>;
   /**
-   * Nobody of the group can act any more. Never rejects; always after `exited`. May never come:
-   * a process in an uninterruptible wait survives KILL, and of one that runs as somebody else we
-   * may not even know.
+   * No process of the group can act any more. Never rejects; always after `exited`. May never come:
+   * a process in an uninterruptible wait survives KILL. We may not even see one that runs as
+   * another user.
    */
   readonly gone: Promise<void>;
   /**
@@ -26,7 +26,7 @@ export interface GuardedProgram {
    */
   go(): Promise<void>;
   /**
-   * TERM to the whole group (and CONT, for a stopped program), KILL when the monotonic clock is at
+   * TERM to the whole group, and CONT for a stopped program. KILL when the monotonic clock is at
    * `killAtMs`, or at belief - K if that is earlier. An instant that has passed means KILL at once.
    * May be called again to bring the KILL forward; there is one TERM.
    */
@@ -38,9 +38,16 @@ export interface GuardedProgram {
 const answerWithinMs = 10_000;
 
 /**
- * The supervisor's view of one program. It is `spawning` until the gate stands, `waiting` until go
- * was sent, `opening` until the guard has opened it, `open` while it runs, `exited` while its group
- * is being cleared, and then `gone`. Any state may go to `exited`, and `spawning` to `gone`.
+ * The supervisor's view of one program.
+ *
+ * - `spawning` until the gate stands
+ * - `waiting` until go was sent
+ * - `opening` until the guard has opened it
+ * - `open` while it runs
+ * - `exited` while its group is being cleared
+ * - `gone` after that
+ *
+ * Any state may go to `exited`, and `spawning` to `gone`.
  */
 type State = 'spawning' | 'waiting' | 'opening' | 'open' | 'exited' | 'gone';
 
@@ -146,8 +153,8 @@ export class Program implements GuardedProgram {
     if (this.#state === 'gone') return;
     this.#end('exited', error);
     this.#exited.resolve({ code: null, signal: null, because: 'guard-lost' });
-    // Without a number the gate was not yet up, and no longer can be opened: its watchers and its
-    // own end of the pipe see to it.
+    // Without a number the gate was not up yet. It can no longer be opened: its watchers and its
+    // own end of the pipe prevent that.
     if (this.#pid > 0) await killGroup(this.#pid);
     this.#state = 'gone';
     this.#gone.resolve();

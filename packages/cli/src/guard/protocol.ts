@@ -1,5 +1,5 @@
 /**
- * What supervisor and guard tell each other: one JSON object a line. An empty line from the guard
+ * The messages between supervisor and guard: one JSON object a line. An empty line from the guard
  * is a heartbeat. `id` numbers the programs of one guard; a message about one that has ended is
  * ignored.
  */
@@ -30,19 +30,19 @@ export type FromGuard =
   /** Too little belief was left to open the gate, or it was being stopped. */
   | { readonly say: 'refused'; readonly id: number; readonly because: ProgramExit['because'] }
   | ({ readonly say: 'exited'; readonly id: number } & ProgramExit)
-  /** Seconds after KILL there is still somebody in the group. */
+  /** Seconds after KILL the group still has a living process. */
   | { readonly say: 'lingering'; readonly id: number }
   | { readonly say: 'gone'; readonly id: number };
 
 export type ForwardedSignal = 'SIGHUP' | 'SIGINT' | 'SIGTERM' | 'SIGUSR1' | 'SIGUSR2';
 
-/** `code` and `signal` as Node reports them; both null where nobody could see the end. */
+/** `code` and `signal` as Node reports them; both null where the end could not be seen. */
 export interface ProgramExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   /**
-   * What we had begun before it ended, if anything: it was told to stop, belief was over, or the
-   * guard was lost.
+   * The step that we had begun before it ended, if any: it was told to stop, belief was over, or
+   * the guard was lost.
    */
   readonly because: 'itself' | 'stopped' | 'belief-over' | 'guard-lost';
 }

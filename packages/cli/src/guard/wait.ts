@@ -4,7 +4,7 @@ export interface Deferred<T> {
   readonly reject: (error: Error) => void;
 }
 
-/** A promise to be settled from outside; nobody has to be waiting for it when it rejects. */
+/** A promise to be settled from outside. It may reject before any code waits for it. */
 export function deferred<T>(): Deferred<T> {
   let resolve: (value: T) => void = () => {};
   let reject: (error: Error) => void = () => {};

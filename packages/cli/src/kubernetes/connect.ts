@@ -1,4 +1,4 @@
-/** Which API server, and who we are there: the Pod's service account, or a kubeconfig. */
+/** Finds the API server and our identity there: the Pod's service account, or a kubeconfig. */
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';

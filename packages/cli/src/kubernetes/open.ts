@@ -6,8 +6,8 @@ import { connectKubernetes } from './connect.ts';
 import type { KubernetesLocation } from './url.ts';
 
 /**
- * Finds the API server, and sees that it answers.
- * @throws CommandError that names it and what is wrong; UnusableStoreError
+ * Finds the API server, and makes sure that it answers.
+ * @throws CommandError that names it and the fault; UnusableStoreError
  */
 export async function openKubernetes(
   location: KubernetesLocation,
@@ -35,7 +35,7 @@ export async function openKubernetes(
   };
 }
 
-/** More names than this nobody reads. */
+/** Nobody reads more names than this. */
 const mostNames = 500;
 
 /** Names of the Leases of the namespace; undefined: we may not list them, as elections need not. */
@@ -57,7 +57,7 @@ async function leasesIn(
   }
 }
 
-/** The one that was found, so that people see which it is. */
+/** Adds the namespace that was found, so that people see it. */
 function withNamespace(url: string, namespace: string): string {
   return url.replace(/^k8s:\/\//, `k8s://${namespace}`);
 }

@@ -5,11 +5,11 @@ import type { Parameter } from '../url/query.ts';
 import { readQuery } from '../url/query.ts';
 import { flag, quote, word } from '../url/values.ts';
 
-/** What a `k8s:` URL says. */
+/** The parts of a `k8s:` URL. */
 export interface KubernetesLocation {
   /** Undefined: that of the pod's service account, or of the context. */
   readonly namespace: string | undefined;
-  /** Of the kubeconfig; undefined: the current one. */
+  /** A context of the kubeconfig; undefined: the current one. */
   readonly context: string | undefined;
   /** Its path, as it was written; undefined: KUBECONFIG, or ~/.kube/config. */
   readonly kubeconfig: string | undefined;

@@ -31,7 +31,7 @@ export function metadataWords({ metadata }: CandidateInfo): string[] {
   return Object.entries(metadata).map(([key, value]) => `${visible(key)}=${visible(value)}`);
 }
 
-/** An operator's request can make a record before anybody has led: then its token is 0. */
+/** An operator's request can create a record before the first leader: then its token is 0. */
 export function isLedOnce({ token }: View): boolean {
   return token !== undefined && token > 0n;
 }
@@ -41,7 +41,7 @@ export function tokenOf(view: View): bigint | null {
   return isLedOnce(view) && view.token !== undefined ? view.token : null;
 }
 
-/** Since when it is so; null for an election that nobody has ever led. */
+/** When that state began; null for an election that has never been led. */
 export function sinceOf(view: View): string | null {
   return view.state === 'vacant' && !isLedOnce(view) ? null : isoTime(view.sinceUnixMs);
 }

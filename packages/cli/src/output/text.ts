@@ -1,15 +1,16 @@
 /** Text that came from elsewhere (records, errors, files), made harmless for a terminal. */
 
 /**
- * Control characters, and format characters such as those that turn the direction of writing; also
- * what has no meaning of its own: private use, halves of surrogate pairs, line separators. Not the
- * two joiners (U+200C, U+200D): Persian, Hindi and emoji cannot be written without them.
+ * Control characters, and format characters such as those that turn the direction of writing. Also
+ * code points without a meaning of their own: private use, halves of surrogate pairs, line
+ * separators. Not the two joiners (U+200C, U+200D): Persian, Hindi and emoji cannot be written
+ * without them.
  */
 const unprintable = /[^\P{C}\u200c\u200d]|[\p{Zl}\p{Zp}]/gu;
 
 const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** `text` on one line, with whatever could move the cursor or change colours written as an escape. */
+/** `text` on one line. Characters that could move the cursor or change colours become escapes. */
 export function visible(text: string): string {
   return text.replace(unprintable, escapeCharacter);
 }
@@ -41,7 +42,7 @@ export function toJson(value: unknown): string {
   );
 }
 
-// East Asian Wide and Fullwidth, and what terminals show as emoji.
+// East Asian Wide and Fullwidth, and the characters that terminals show as emoji.
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
 

@@ -10,7 +10,7 @@ export function localTime(unixMs: number, withMs = false): string {
   return `${day} ${time}${ms}`;
 }
 
-/** For JSON: ISO 8601 in UTC, or null for what is no time. */
+/** For JSON: ISO 8601 in UTC, or null for a number that is no valid time. */
 export function isoTime(unixMs: number): string | null {
   const date = new Date(unixMs);
   return Number.isNaN(date.getTime()) ? null : date.toISOString();

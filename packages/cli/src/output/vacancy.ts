@@ -1,19 +1,19 @@
-/** Why nobody leads, as far as one look at the store tells. */
+/** Why the seat is vacant, as far as one look at the store tells. */
 import type { NotElectedReason, Snapshot } from 'incumbent';
 import { describeNotElected } from 'incumbent';
 import { isLedOnce } from './describe.ts';
 import { span } from './time.ts';
 
-/** What one look told, as candidates with the default lease see it. */
+/** The result of one look, as candidates with the default lease see it. */
 export interface Inspected extends Snapshot {
-  /** Theirs, or that of the record where it is longer. */
+  /** Their lease, or that of the record where it is longer. */
   readonly candidateLeaseMs: number;
 }
 
 /**
- * One who only asks has a lease of its own, so long that nothing has to be hurried. A store that may
- * have forgotten a leader is waited for by candidates for *their* lease.
- * @param askedLeaseMs that of who asked
+ * A command that only asks has a lease of its own, so long that nothing has to be hurried. When a
+ * store may have forgotten a leader, candidates wait for *their* lease.
+ * @param askedLeaseMs the lease of the command
  * @param candidateLeaseMs the default on this store
  */
 export function asCandidatesSee(
@@ -31,7 +31,10 @@ export function asCandidatesSee(
   return untilUnixMs <= nowUnixMs ? seen : { ...seen, settling: { ...settling, untilUnixMs } };
 }
 
-/** Until when nobody, or only one candidate, may take the seat; one that is over counts no more. */
+/**
+ * A reservation keeps the seat for one candidate, or closes it to all. One that is over no longer
+ * counts.
+ */
 export function currentReservation(
   { reservation }: Snapshot,
   nowUnixMs: number,
@@ -47,10 +50,10 @@ export function settlingWords(
   return `${describeNotElected(settling, nowUnixMs)}, at a lease of ${span(candidateLeaseMs)}`;
 }
 
-/** Nobody has led it, or the store has forgotten. */
+/** The election has never been led, or the store has forgotten its leaders. */
 export const noLeaderOnRecord = 'no leader is on record';
 
-/** For a sentence; undefined: nothing is known. */
+/** For a sentence; undefined: no reason is known. */
 export function whyVacant(snapshot: Inspected, nowUnixMs: number): string | undefined {
   const reservation = currentReservation(snapshot, nowUnixMs);
   if (reservation !== undefined) {

@@ -13,12 +13,12 @@ import { readPostgresTls } from './tls.ts';
 import type { PostgresLocation } from './url.ts';
 import { hostWords } from './url.ts';
 
-/** One is kept for notifications, one for renewals, one for whatever comes beside. */
+/** One for notifications, one for renewals, one for all other queries. */
 const poolSize = 3;
 /** Longer than candidates wait between two looks. */
 const idleMs = 60_000;
 const closeTimeoutMs = 500;
-/** A connection that takes longer than this to be made is given up, whatever is left to do. */
+/** A connection that takes longer than this is given up, even when more time is left. */
 const longestConnectMs = 10_000;
 
 export interface PostgresConnections {
@@ -43,7 +43,7 @@ export async function connectPostgres(
   let isTls = tls !== undefined;
   const open = (): Pool => {
     const hosts = new Hosts(location.hosts);
-    // The pool waits for it, whatever its types say.
+    // The pool waits for the result, although its types do not say so.
     const insist = (client: ClientBase): unknown => hosts.insistOnPrimary(client);
     const pool = new pg.Pool({
       user: location.user ?? userInfo().username,
@@ -60,7 +60,8 @@ export async function connectPostgres(
       Client: clientOn(hosts, pg.Client),
       ...(hosts.areSeveral ? { onConnect: insist } : {}),
     });
-    // Whoever asks is told by the rejection; a connection that broke meanwhile is nobody's trouble.
+    // A query that fails rejects for its caller. A connection that breaks while idle needs no
+    // report.
     pool.on('error', () => {});
     pool.on('connect', (client) => client.on('error', () => {}));
     return pool;
@@ -68,7 +69,7 @@ export async function connectPostgres(
   let pool = open();
   const known = { url: location.url, origin: location.origin };
   const attempt = async () => {
-    // Every server is asked, and one that has no TLS once more without.
+    // Every server is asked. A server that has no TLS is asked once more without it.
     for (let left = location.hosts.length; ; left -= 1) {
       try {
         await pool.query('select 1');
@@ -120,7 +121,7 @@ class Hosts {
     return this.#hosts[this.#at % this.#hosts.length] as Host;
   }
 
-  /** The next connection goes to another server, unless somebody has moved on already. */
+  /** The next connection goes to another server, unless another caller has moved on already. */
   leave(host: Host): void {
     if (host === this.current) this.#at += 1;
   }
@@ -195,7 +196,7 @@ function mayPass(error: unknown): boolean {
   );
 }
 
-/** What the server has against us. */
+/** Translates a refusal of the server. */
 function refused(error: unknown, location: PostgresLocation): CommandError | undefined {
   const code = codeOf(error);
   const known = { url: location.url, origin: location.origin };

@@ -6,8 +6,8 @@ import { electionsIn, isTableMissing, prepareTable, tableOf } from './table.ts';
 import type { PostgresLocation } from './url.ts';
 
 /**
- * Connects, and sees that it answers.
- * @throws CommandError that names the hosts and what is wrong; UnusableStoreError
+ * Connects, and makes sure that the server answers.
+ * @throws CommandError that names the hosts and the fault; UnusableStoreError
  */
 export async function openPostgres(
   location: PostgresLocation,
@@ -24,7 +24,7 @@ export async function openPostgres(
     elections: () => electionsIn(connections),
     servers: {
       async missingPlace() {
-        // What else is wrong is told by whoever asks the election.
+        // Any other error comes again when the command asks the election, and is reported there.
         const isMissing = await isTableMissing(connections).catch(() => false);
         return isMissing ? `table "${tableOf(location).name}"` : undefined;
       },

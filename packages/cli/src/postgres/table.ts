@@ -8,14 +8,14 @@ import { showTarget } from './url.ts';
 
 export const defaultTable = 'incumbent_election';
 
-/** More names than this nobody reads. */
+/** Nobody reads more names than this. */
 const mostNames = 1_000;
 
 export interface ElectionTable {
   readonly name: string;
   /** Quoted. */
   readonly sql: string;
-  /** What prints its SQL. */
+  /** The command that prints its SQL. */
   readonly schemaCommand: string;
 }
 
@@ -40,9 +40,9 @@ export async function isTableMissing({ pool, location }: PostgresConnections): P
 }
 
 /**
- * Makes the table if it is missing.
- * @returns what was made
- * @throws CommandError for a user who may not, with what the owner of the database has to do
+ * Creates the table if it is missing.
+ * @returns the table created; undefined: it was there
+ * @throws CommandError for a user who has no right to, with the steps for the owner of the database
  */
 export async function prepareTable(
   connections: PostgresConnections,
@@ -62,7 +62,8 @@ export async function prepareTable(
     [name.includes('.') ? name.split('.')[0] : null],
   );
   const { user = 'this user', schema, may } = rows[0] ?? {};
-  // Where there is a second one, `init` says so to everybody: it is not to be made by the owner either.
+  // When there is a second such table, `init` refuses for everybody: the owner must not create one
+  // either.
   const { otherSchemas } = await examinePostgres(pool, { table: name }, signal);
   if (may !== true && otherSchemas.length === 0) {
     const why =
@@ -80,7 +81,7 @@ export async function prepareTable(
         `and then, in SQL\n  grant select, insert, update on ${sql} to "${user}";`,
     );
   }
-  // It makes the table alone, whatever the election is called.
+  // `init` creates only the table, so the name of the election does not matter.
   const backend = postgres(pool, { table: name, listen: false });
   const election = createElection({ name: 'incumbent-init', backend });
   try {

@@ -12,7 +12,7 @@ export interface PostgresTls {
 }
 
 /**
- * What `sslmode` and its files mean, as libpq has it: `require` looks at no certificate, unless an
+ * The meaning of `sslmode` and its files is libpq's: `require` checks no certificate, unless an
  * authority is named.
  * @returns undefined: no TLS
  * @throws CommandError for a file that cannot be read
@@ -46,7 +46,7 @@ function verificationOf(
   mode: PostgresLocation['ssl']['mode'],
   rootCert: string | undefined,
 ): Verification {
-  // An authority that everybody can have a certificate of proves nothing without the name.
+  // Anybody can get a certificate of a public authority, so it proves nothing without the name.
   if (mode === 'verify-full' || (rootCert === 'system' && mode !== 'prefer')) return 'full';
   if (mode === 'verify-ca' || (mode === 'require' && rootCert !== undefined)) return 'chain';
   return 'none';

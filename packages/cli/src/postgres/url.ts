@@ -10,10 +10,10 @@ import { secretSource, showSource } from '../url/secrets.ts';
 import type { Refuse } from '../url/values.ts';
 import { choice, duration, flag, quote, word } from '../url/values.ts';
 
-/** What libpq calls `sslmode`. */
+/** The values of libpq's `sslmode`. */
 export type SslMode = 'disable' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
 
-/** What a `postgres:` URL says, with what PGHOST and its like say where it is silent. */
+/** The parts of a `postgres:` URL. PGHOST and the variables like it fill the gaps. */
 export interface PostgresLocation {
   /** More than one: whichever is the primary. A host that begins with "/" is a directory of sockets. */
   readonly hosts: readonly Host[];
@@ -22,7 +22,7 @@ export interface PostgresLocation {
   readonly password: SecretSource | undefined;
   readonly ssl: {
     readonly mode: SslMode;
-    /** Names of PEM files; `system`: those that Node.js trusts. */
+    /** Names of PEM files; `system`: the authorities that Node.js trusts. */
     readonly rootCert: string | undefined;
     readonly cert: string | undefined;
     readonly key: string | undefined;
@@ -32,7 +32,7 @@ export interface PostgresLocation {
   readonly sessionOptions: string | undefined;
   /** Handed on to the library. */
   readonly options: PostgresOptions;
-  /** In its plain form, with *** for what is secret. */
+  /** In its plain form, with *** for secrets. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
 }
@@ -66,9 +66,9 @@ type Values = ValuesOf<typeof table>;
 export const postgresParameters: readonly string[] = Object.keys(table);
 
 /**
- * @param env for what the URL leaves out: PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, PGSSLMODE,
- *   PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGAPPNAME and PGOPTIONS, as libpq has it
- * @throws CommandError that names the part that cannot be used; never with anything that is secret
+ * @param env for parts that the URL leaves out: PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE,
+ * PGSSLMODE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY, PGAPPNAME and PGOPTIONS, as libpq has it
+ * @throws CommandError that names the part that cannot be used; never with any secret
  */
 export function parsePostgresUrl(
   text: string,
@@ -172,7 +172,7 @@ function sslMode(text: string, refuse: Refuse): SslMode {
   return choice('disable', 'prefer', 'require', 'verify-ca', 'verify-full')(text, refuse);
 }
 
-/** Part of the URLs that some hosters give; the driver uses it whenever it can. */
+/** Part of the URLs that some hosters hand out; the driver uses it whenever it can. */
 function channelBinding(text: string, refuse: Refuse): string {
   if (text === 'require') refuse('is disable or prefer: this client cannot insist on it');
   return choice('disable', 'prefer')(text, refuse);

@@ -1,4 +1,4 @@
-/** Our connection to Redis: one server, whatever Sentinels name, or a cluster. */
+/** Our connection to Redis: one server, the primary that Sentinels name, or a cluster. */
 import type { RedisClient } from 'incumbent/redis';
 import type { RedisClientOptions, RedisClusterOptions, RedisSentinelOptions } from 'redis';
 import type { StoreNeeds } from '../context.ts';
@@ -13,7 +13,7 @@ import type { RedisLocation } from './url.ts';
 import { hostWords } from './url.ts';
 
 const closeTimeoutMs = 500;
-/** Later connections may take so long; the first one what the command allows. */
+/** The bound for later connections. The first one has the time that the command allows. */
 const longestConnectMs = 5_000;
 const longestPauseMs = 2_000;
 const clientName = 'incumbent';
@@ -24,7 +24,7 @@ type Send = (...words: readonly string[]) => Promise<Reply>;
 export interface RedisConnections {
   readonly client: RedisClient;
   readonly location: RedisLocation;
-  /** One command, to the primary; on a cluster to whichever node. */
+  /** One command, to the primary; on a cluster to any node. */
   readonly send: Send;
   /** The same to each node that holds data: one, but on a cluster. */
   primaries(): Promise<readonly { readonly name: string; readonly send: Send }[]>;
@@ -46,7 +46,7 @@ export async function connectRedis(
   const { tls: names, origin } = location;
   const [tls] = await Promise.all([
     names && readTlsFiles(names, origin, machine, machine.env['INCUMBENT_REDIS_TLS_PASSPHRASE']),
-    // What is not there is known before anybody is asked.
+    // A secret that is missing is found before the server is asked.
     location.password && lineOf(location.password, `password of ${origin}`, machine),
     location.sentinelPassword &&
       lineOf(location.sentinelPassword, `sentinel-password of ${origin}`, machine),
@@ -110,7 +110,8 @@ async function openRedis(
   const { createClient, createCluster, createSentinel } = await import('redis');
   const { hosts, origin, database } = location;
   let hasConnected = false;
-  // Whoever asks first is told why there is no connection; after that it is looked for for ever.
+  // The first attempt fails at once, with its reason. Once connected, the client reconnects for
+  // ever.
   const reconnectStrategy = (retries: number, cause: Error) =>
     hasConnected ? Math.min(50 * 2 ** Math.min(retries, 10), longestPauseMs) : cause;
   const socket = {
@@ -120,7 +121,7 @@ async function openRedis(
   };
   const common = {
     name: clientName,
-    // What could not be sent is known not to have happened, and is tried again by whoever wants it.
+    // A command that could not be sent is known not to have run, and its caller tries it again.
     disableOfflineQueue: true,
   };
   const who = await credentials(location.user, location.password, `password of ${origin}`, machine);
@@ -134,7 +135,7 @@ async function openRedis(
       rootNodes: hosts.map(({ host, port }) => ({ socket: { ...socket, host, port } })),
       defaults: { ...common, ...who, socket },
     } as RedisClusterOptions);
-    // What the driver rejects with says only that it was so with all nodes.
+    // The driver rejects with a message that only says that all nodes failed.
     let latest: unknown;
     cluster.on('error', (error: unknown) => {
       latest = error;
@@ -173,7 +174,7 @@ async function openRedis(
         socket,
       },
     } as RedisSentinelOptions);
-    // The driver would go on asking for minutes; whoever is patient asks again anyway.
+    // The driver would retry for minutes. A patient command retries by itself.
     const inVain = new Promise<never>((_resolve, reject) => {
       let failures = 0;
       sentinel.on('error', (error: unknown) => {
@@ -236,7 +237,7 @@ async function credentials(
   };
 }
 
-/** What the server has against us; undefined: something else is the matter. */
+/** Translates a refusal of our credentials; undefined: the error has another cause. */
 function credentialProblem(error: unknown): string | undefined {
   const said = reasonOf(error);
   if (/NOAUTH/.test(said)) {

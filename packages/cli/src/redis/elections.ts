@@ -5,7 +5,7 @@ const defaultPrefix = 'incumbent:';
 /** Of one server: so many keys are looked at, at most. */
 const keysARound = 1_000;
 const mostRounds = 20;
-/** Of one round; more names nobody reads. */
+/** Nobody reads more names than this. */
 const mostNames = 200;
 
 /** @returns undefined when we may not look */
@@ -18,7 +18,7 @@ export async function electionsIn(
   const names = new Set<string>();
   try {
     for (const { send } of await primaries()) {
-      // A look leaves a mark even of an election that nobody has used.
+      // A look leaves a mark even of an election that has never been used.
       const isUsed = async (key: string) => Number(await send('HEXISTS', key, 'record')) === 1;
       let cursor = '0';
       for (let round = 0; round < mostRounds; round += 1) {

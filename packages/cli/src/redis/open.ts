@@ -6,8 +6,8 @@ import { electionsIn } from './elections.ts';
 import type { RedisLocation } from './url.ts';
 
 /**
- * Connects, and sees that it answers.
- * @throws CommandError that names the hosts and what is wrong; UnusableStoreError
+ * Connects, and makes sure that the server answers.
+ * @throws CommandError that names the hosts and the fault; UnusableStoreError
  */
 export async function openRedis(
   location: RedisLocation,

@@ -12,9 +12,9 @@ import { tlsNames, tlsTable } from '../url/tls.ts';
 import type { Refuse } from '../url/values.ts';
 import { choice, duration, flag, quote, wholeNumber, word } from '../url/values.ts';
 
-/** What a `redis:` URL says, with what REDIS_PASSWORD and its like say where it is silent. */
+/** The parts of a `redis:` URL. REDIS_PASSWORD and the variables like it fill the gaps. */
 export interface RedisLocation {
-  /** Who the hosts are: one server, the sentinels of `master`, or nodes of a cluster. */
+  /** The role of the hosts: one server, the sentinels of `master`, or nodes of a cluster. */
   readonly kind: 'server' | 'sentinel' | 'cluster';
   readonly hosts: readonly Host[];
   readonly master: string | undefined;
@@ -27,7 +27,7 @@ export interface RedisLocation {
   readonly tls: TlsNames | undefined;
   /** Handed on to the library. */
   readonly options: RedisOptions;
-  /** In its plain form, with *** for what is secret. */
+  /** In its plain form, with *** for secrets. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
 }
@@ -64,9 +64,9 @@ type Values = ValuesOf<typeof table>;
 export const redisParameters: readonly string[] = Object.keys(table);
 
 /**
- * @param env for what the URL leaves out: REDIS_USERNAME, REDIS_PASSWORD or, as redis-cli has it,
- *   REDISCLI_AUTH
- * @throws CommandError that names the part that cannot be used; never with anything that is secret
+ * @param env for parts that the URL leaves out: REDIS_USERNAME, REDIS_PASSWORD or, as redis-cli has
+ * it, REDISCLI_AUTH
+ * @throws CommandError that names the part that cannot be used; never with any secret
  */
 export function parseRedisUrl(
   text: string,

@@ -1,4 +1,4 @@
-/** What `run` tells about itself, on stderr or on `--events-fd`: the program's output is not ours. */
+/** The events of `run`, on stderr or on `--events-fd`. Stdout belongs to the program. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { DiagnosticEvents, NotElectedReason } from 'incumbent';
 import { describeNotElected } from 'incumbent';
@@ -10,7 +10,7 @@ import { LineWriter } from './line-writer.ts';
 export interface RunEvent {
   /** A name that programs can rely on. */
   readonly event: string;
-  /** For people, without a full stop; absent: nothing that they need to know. */
+  /** For people, without a full stop; absent: people do not need this event. */
   readonly sentence?: string;
   readonly fields?: Readonly<Record<string, unknown>>;
 }
@@ -164,7 +164,10 @@ export function describe(error: unknown): string {
   return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`;
 }
 
-/** What stays the same when the same goes wrong again: messages may name files that do not. */
+/**
+ * The part of an error that stays the same when it happens again: its message may name another file
+ * each time.
+ */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const kind = 'code' in error ? String(error.code) : error.message;

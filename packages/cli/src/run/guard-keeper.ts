@@ -40,7 +40,7 @@ export class GuardKeeper {
 
   async #start(): Promise<Guard> {
     const starting = Guard.start(this.#options);
-    // Whoever asks for the guard hears of the failure.
+    // The caller that asks for the guard gets the failure. This handler only marks it as handled.
     starting.catch(() => {});
     const guard = await starting;
     this.#running = guard;

@@ -36,7 +36,7 @@ export function runHealthCommand(
   });
 }
 
-/** As the shell means them: what it could not start is no verdict on anybody's health. */
+/** As the shell means them: a command that the shell could not start says nothing about health. */
 function exitWords(code: number | null): string {
   const why =
     code === 127 ? ' (command not found)' : code === 126 ? ' (command cannot be executed)' : '';

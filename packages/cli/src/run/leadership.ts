@@ -11,7 +11,7 @@ import type { GuardKeeper } from './guard-keeper.ts';
 export interface Supervision {
   readonly guard: GuardKeeper;
   readonly events: EventLog;
-  /** What runs now, for signals. */
+  /** The program that runs now: signals go to it. */
   running: GuardedProgram | undefined;
   /** The user asked for an end. */
   readonly interrupted: () => boolean;
@@ -19,9 +19,9 @@ export interface Supervision {
 }
 
 /**
- * Runs `spec` while `term` lasts. Settles only when the whole process group is gone: that is what
- * the seat waits for.
- * @returns how the program ended, or undefined when it was ended (or never begun) by the term
+ * Runs `spec` while `term` lasts. Settles only when the whole process group is gone, because the
+ * seat waits for that.
+ * @returns how the program ended, or undefined when the term ended it (or before it began)
  * @throws GuardError CANNOT_START; the term's end
  */
 export async function runInTerm(
@@ -77,7 +77,7 @@ export async function runInTerm(
     }
     return exit.because === 'itself' || run.interrupted() ? exit : undefined;
   } catch (error) {
-    // Whatever went wrong: the seat waits for the program.
+    // Even after an error the seat waits for the program.
     program.stop(0);
     await program.gone;
     throw error;
@@ -87,7 +87,10 @@ export async function runInTerm(
   }
 }
 
-/** What kept the program from starting: ours to report, or only the end of the term. */
+/**
+ * Decides about an error that kept the program from starting: it is ours to report, or only the end
+ * of the term.
+ */
 function giveWay(term: Term<unknown>, error: unknown, run: Supervision): undefined {
   const isOurs =
     error instanceof ElectionError ||

@@ -7,12 +7,12 @@ const retryMs = 20;
 const endWithinMs = 1_000;
 
 /**
- * Writes lines to a file descriptor without ever waiting for whoever reads them: a pipe that nobody
- * reads, or a terminal that was stopped with Ctrl-S, must not keep `run` from renewing.
+ * Writes lines to a file descriptor without ever waiting for its reader. A pipe that is not read,
+ * or a terminal that was stopped with Ctrl-S, must not keep `run` from renewing.
  *
- * A pipe or terminal is opened once more for that, non-blocking: our own opening, for the program
- * shares the one we were given. A file never blocks and keeps the shared offset. What can be neither
- * (a socket) is written to in the background.
+ * A pipe or terminal is opened once more, non-blocking, because the program shares the descriptor
+ * that we were given. A file never blocks and keeps the shared offset. A descriptor that can be
+ * neither (a socket) is written to in the background.
  */
 export class LineWriter {
   readonly #fd: number;
@@ -114,7 +114,7 @@ export class LineWriter {
       this.#timer.unref();
       return;
     }
-    // Whoever read is gone; the program goes on.
+    // The reader is gone; the program goes on.
     this.#isBroken = true;
     this.#whenEmpty?.();
   }

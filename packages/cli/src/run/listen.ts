@@ -8,7 +8,7 @@ export interface LiveStatus {
   /** 503 on /healthz: a term is held that cannot be confirmed, or that is over and still works. */
   readonly healthy: boolean;
   readonly leading: boolean;
-  /** What /status shows. */
+  /** The fields that /status shows. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 

@@ -125,9 +125,9 @@ export class Runner implements Supervision {
   }
 
   /**
-   * Whether the store can be reached at all is known before anything waits for it. One that only
-   * takes its time is asked again: many start while their machine does, and that is slow. So is one
-   * of several servers: it has been reached already, and the next is found if this one fails.
+   * Finds out whether the store can be reached before anything waits for it. A store that is only
+   * slow is asked again: many start together with their machine, and that takes time. So is one of
+   * several servers: it has been reached already, and the client finds the next if this one fails.
    */
   async #reachStore(): Promise<void> {
     const { signal } = this.#stop;
@@ -170,7 +170,7 @@ export class Runner implements Supervision {
     try {
       const exit = await this.#election.lead((term) => this.#work(term), {
         ...campaign,
-        // A program that came to its own end has done its job, whatever became of its term.
+        // A program that ended by itself has done its job, however the term ended.
         again: () => this.#finished === undefined,
       });
       return [codeOf(exit), `the program ended with ${codeOf(exit)}`];
@@ -189,7 +189,7 @@ export class Runner implements Supervision {
     }
   }
 
-  /** Else nobody knows what this process waits for. */
+  /** Otherwise users cannot see why this process still waits. */
   #tellHold({ token }: Term): void {
     const leftMs = this.#startedMs + this.#options.holdAtLeastMs - monotonicMs();
     if (leftMs <= 0) return;
@@ -257,9 +257,9 @@ export class Runner implements Supervision {
   }
 
   /**
-   * TERM and INT: the program gets them and time to end, while the term goes on being renewed; the
-   * seat is given back after that. HUP, USR1, USR2 are the program's own business, but a hang-up
-   * with no program is an end.
+   * TERM and INT: the program gets them and time to end, while the term goes on being renewed. Then
+   * the seat is given back. HUP, USR1 and USR2 are for the program to handle, but a hang-up without
+   * a program is an end.
    */
   #signal(name: ForwardedSignal): void {
     const program = this.running;
@@ -270,7 +270,7 @@ export class Runner implements Supervision {
     const first = this.#interruptedBy === undefined;
     this.#interruptedBy ??= name;
     if (program === undefined) {
-      // What an earlier program ended with does not answer this.
+      // The exit code of an earlier program is no answer to this signal.
       this.#exit = undefined;
       this.#stop.abort(new Interruption(this.#interruptedBy));
       return;
@@ -284,8 +284,8 @@ export class Runner implements Supervision {
   }
 
   /**
-   * Somebody of the program does not die of KILL (another user's, or stuck in the kernel). We end
-   * all the same; the seat is not given back, it runs out.
+   * A process of the program does not die of KILL: it is another user's, or stuck in the kernel. We
+   * end all the same. We do not give the seat back, so that it runs out.
    */
   #abandon(name: NodeJS.Signals): void {
     this.events.emit({

@@ -1,4 +1,4 @@
-/** Our client of S3, or of what speaks its protocol. */
+/** Our client of S3, or of another server that speaks its protocol. */
 import { Agent } from 'node:https';
 import type { S3Commands } from 'incumbent/s3';
 import { s3 } from 'incumbent/s3';
@@ -32,7 +32,7 @@ export async function connectS3(
   const { limits = {} } = s3(client, { bucket: location.bucket, commands: sdk });
   const known = { url: location.url, origin: location.origin, limits };
   const attempt = async () => {
-    // An answer is an answer: what it means for elections, the library says.
+    // Any answer will do here: the library says whether it suits elections.
     const Key = `${location.prefix}.incumbent-probe`;
     const command = new GetObjectCommand({ Bucket: location.bucket, Key });
     await client
@@ -93,11 +93,11 @@ export function regionOf(
   // Other tools of AWS take this one, the SDK does not.
   if (env['AWS_DEFAULT_REGION']) return env['AWS_DEFAULT_REGION'];
   if (profile !== undefined || env['AWS_PROFILE']) return undefined;
-  // What is signed needs one, whatever it is.
+  // A signature needs some region; which one does not matter.
   return endpoint === undefined ? undefined : 'us-east-1';
 }
 
-/** Read to its end, or its connection would serve nobody else. */
+/** Reads the body to its end. Otherwise the connection could not be used again. */
 async function discard(output: unknown): Promise<void> {
   const { Body } = output as { readonly Body?: { transformToString(): Promise<string> } };
   await Body?.transformToString();
@@ -109,7 +109,7 @@ export function statusOf(error: unknown): number | undefined {
   return $metadata?.httpStatusCode;
 }
 
-/** What we have to be told before anybody can be asked; undefined: something else is the matter. */
+/** Finds out which setting is missing; undefined: the error has another cause. */
 async function problemOf(
   error: unknown,
   location: S3Location,
@@ -135,7 +135,7 @@ async function problemOf(
   return undefined;
 }
 
-/** What else may be the matter with the connection. */
+/** Another possible cause of the failed connection. */
 export function hintOf({ endpoint, pathStyle }: S3Location, error: unknown): string {
   const code = codeOf(error);
   if (/CERT|ALTNAME|SELF_SIGNED|UNABLE_TO_/.test(code)) return '; tls-ca names whom to trust';

@@ -1,7 +1,7 @@
 import { namesBelow } from '../url/bucket.ts';
 import type { S3Connection } from './connect.ts';
 
-/** More names than this nobody reads. */
+/** Nobody reads more names than this. */
 const mostNames = 1_000;
 
 /** Names of elections; undefined: we may not list objects, as elections need not. */

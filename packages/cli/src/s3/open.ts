@@ -6,8 +6,8 @@ import { electionsIn } from './elections.ts';
 import type { S3Location } from './url.ts';
 
 /**
- * Makes a client, and sees that the endpoint answers.
- * @throws CommandError that names it and what is wrong; UnusableStoreError
+ * Makes a client, and makes sure that the endpoint answers.
+ * @throws CommandError that names it and the fault; UnusableStoreError
  */
 export async function openS3(
   location: S3Location,

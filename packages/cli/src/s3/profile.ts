@@ -1,11 +1,14 @@
-/** Profiles of the shared configuration of AWS: one that is not there makes the SDK complain of what it lacks. */
+/**
+ * Profiles of the shared configuration of AWS. When the profile is missing, the SDK only complains
+ * of the settings that it lacks.
+ */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Machine } from '../url/secrets.ts';
 import { readText } from '../url/secrets.ts';
 import type { S3Location } from './url.ts';
 
-/** Says that the profile asked for is in no file; undefined: it is there, or none was asked for. */
+/** Says that the profile asked for is in no file; undefined: it exists, or none was asked for. */
 export async function missingProfile(
   { profile }: Pick<S3Location, 'profile'>,
   { env, cwd }: Machine,

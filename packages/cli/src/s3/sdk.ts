@@ -11,7 +11,7 @@ export interface SdkClient extends S3ClientLike {
 
 type CommandClass = new (input: Readonly<Record<string, unknown>>) => object;
 
-/** What we need of the package. */
+/** The parts of the package that we use. */
 export interface Sdk extends S3Commands {
   readonly S3Client: new (config: Readonly<Record<string, unknown>>) => SdkClient;
   readonly DeleteObjectCommand: CommandClass;
@@ -20,7 +20,8 @@ export interface Sdk extends S3Commands {
 }
 
 /**
- * That of the working directory, where people have it beside their program; else that beside us.
+ * The copy in the working directory, where it stands beside the user's program; else the one beside
+ * us.
  * @throws CommandError that says how to install it
  */
 export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {
@@ -36,7 +37,7 @@ export function loadSdk(cwd: string, beside: string = import.meta.url): Sdk {
 
 const silence = 'AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED';
 
-/** Without what the SDK has to say about versions of Node: that is for who installs it. */
+/** Without the SDK's warnings about versions of Node: those are for the person who installs it. */
 export function makeClient(
   { S3Client }: Sdk,
   config: Readonly<Record<string, unknown>>,

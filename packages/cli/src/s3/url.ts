@@ -13,10 +13,10 @@ import { refuser } from '../url/parts.ts';
 import { given, readQuery } from '../url/query.ts';
 import { choice, duration, flag, quote, word } from '../url/values.ts';
 
-/** What an `s3:` URL says. */
+/** The parts of an `s3:` URL. */
 export interface S3Location {
   readonly bucket: string;
-  /** What the names of objects begin with: empty, or with a slash at its end. */
+  /** The beginning of the names of objects: empty, or with a slash at its end. */
   readonly prefix: string;
   /** Undefined: AWS. */
   readonly endpoint: string | undefined;
@@ -28,7 +28,7 @@ export interface S3Location {
   readonly pathStyle: boolean;
   /** Checksums only where S3 requires them, for endpoints that know none. */
   readonly fewChecksums: boolean;
-  /** PEM file: whom to trust. */
+  /** PEM file of the authorities to trust. */
   readonly tlsCa: string | undefined;
   /** Handed on to the library. */
   readonly options: Pick<S3Options, 'etagQuotes' | 'age' | 'clockStep'>;

@@ -29,7 +29,7 @@ export interface CandidateProcessOptions {
 
 /** One line that `run` wrote on stderr. */
 export interface RunReport {
-  /** `stderr`: not an event but text, which nobody should see. */
+  /** `stderr`: not an event but text, which should not appear. */
   readonly event: string;
   /** As ISO 8601 has it. */
   readonly time?: string;

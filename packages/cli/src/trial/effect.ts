@@ -1,10 +1,10 @@
 /**
- * The format of the fenced log, append-only, one effect a line:
+ * The format of the fenced log, which is append-only. Each line is one effect:
  *
  *     TOKEN CANDIDATE GROUP PID NANOSECONDS KIND
  *
- * A line is written with one write(2) to a file opened with O_APPEND, so lines are whole and their
- * order is the order in which the effects happened.
+ * Each line is one write(2) to a file opened with O_APPEND. So lines are whole, and they stand in
+ * the order in which the effects happened.
  */
 export interface Effect {
   readonly token: bigint;
@@ -12,7 +12,7 @@ export interface Effect {
   readonly candidate: string;
   /** Process group of the program: stands for one start of it. */
   readonly group: number;
-  /** Who wrote: the program itself or a process that it started. */
+  /** The writer: the program itself or a process that it started. */
   readonly pid: number;
   /** CLOCK_MONOTONIC just before the write. All processes of a machine share it. */
   readonly atNs: bigint;

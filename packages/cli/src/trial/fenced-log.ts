@@ -2,7 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { Effect } from './effect.ts';
 import { Judge } from './judge.ts';
 
-/** Often enough to act while a worker starts; what is measured comes from the lines themselves. */
+/** Often enough to act while a worker starts. The measured times come from the lines themselves. */
 const lookEveryMs = 20;
 
 /** Follows the log while it is written, and judges it. Made before the first worker starts. */

@@ -1,7 +1,7 @@
 /**
- * What a trial on real processes needs, shared by `incumbent demo` and the chaos of this repository:
- * candidates under `incumbent run`, the worker they run, the log the worker writes to, and the judge
- * of that log.
+ * The tools for a trial on real processes, shared by `incumbent demo` and the chaos of this
+ * repository. They are candidates under `incumbent run`, the worker they run, the log the worker
+ * writes to, and the judge of that log.
  */
 export {
   CandidateProcess,

@@ -1,7 +1,7 @@
 import type { Effect } from './effect.ts';
 import { parseEffect } from './effect.ts';
 
-/** What must hold of every log. */
+/** The guarantees that must hold in every log. */
 export type Guarantee =
   /** The times of two terms do not overlap: from its first to its last effect a term is alone. */
   | 'mutual exclusion'
@@ -21,7 +21,7 @@ export interface Violation {
   readonly key: string;
 }
 
-/** What the log tells of one term. */
+/** The activity of one term, as the log shows it. */
 export interface TermActivity {
   readonly token: bigint;
   readonly candidate: string;
@@ -45,7 +45,7 @@ export class Judge {
   readonly #violations: Violation[] = [];
   /** By the token that came late and the one that was there already. */
   readonly #late = new Map<string, { by: TermActivity; after: TermActivity; effects: number }>();
-  /** What was said once. */
+  /** Keys of the violations that were reported before. */
   readonly #said = new Set<string>();
   #newest: Mutable<TermActivity> | undefined;
   #lines = 0;

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { groupIsGone } from '../guard/group.ts';
 
-/** Sends a signal; that nobody is there is not an error. A negative number is a process group. */
+/**
+ * Sends a signal; a process that does not exist is no error. A negative number is a process group.
+ */
 export function send(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -12,7 +14,7 @@ export function send(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Nobody of a process group can act any more. Zombies count as gone: process 1 may take its time to
+ * No process of the group can act any more. Zombies count as gone: process 1 may take its time to
  * reap them.
  */
 export function isGroupGone(group: number): boolean {
@@ -20,8 +22,8 @@ export function isGroupGone(group: number): boolean {
 }
 
 /**
- * Who of a process group can still act, as `pid command`: for a report. Where there is no /proc,
- * `isGroupGone` has to do, and what is said is the number of the group.
+ * The processes of a group that can still act, as `pid command`: for a report. Where there is no
+ * /proc, `isGroupGone` has to do, and the report is the number of the group.
  */
 export function livingOf(group: number): readonly string[] {
   if (isGroupGone(group)) return [];
@@ -71,7 +73,7 @@ function* procParents(): Generator<[pid: number, ppid: number]> {
   }
 }
 
-/** state, ppid, pgrp and so on; nothing of a process that has ended meanwhile. */
+/** state, ppid, pgrp and so on; empty for a process that has ended meanwhile. */
 function statusOf(pid: number): string[] {
   // pid (name) state ppid ...: proc(5). The name may contain anything.
   const stat = readOf(pid, 'stat');

@@ -1,11 +1,11 @@
 /**
- * The program that candidates of a trial run. It does nothing but leave effects in the log, a line
- * every few milliseconds, and starts a helper that does the same: a grandchild of the guard.
+ * The program that candidates of a trial run. It only leaves effects in the log, a line every few
+ * milliseconds. It starts a helper that does the same: a grandchild of the guard.
  *
  *     node worker.js LOG TRIAL [--stubborn]
  *
- * TRIAL is the process that conducts the trial. Should that be killed, workers end by themselves. By
- * nothing else: whether they end when their supervisor or their guard does is what is on trial.
+ * TRIAL is the process that conducts the trial. When it is killed, workers end by themselves. They
+ * do so for no other reason: the trial tests whether they end with their supervisor or guard.
  */
 import { spawn } from 'node:child_process';
 import { openSync, writeSync } from 'node:fs';

@@ -6,7 +6,7 @@ export interface BucketNames {
   readonly allowed: RegExp;
   /** Which letters they have, for people. */
   readonly letters: string;
-  /** What to write instead of a user or a port in front of them. */
+  /** The advice for a URL with a user or a port. */
   readonly instead: string;
 }
 
@@ -46,7 +46,7 @@ function decoded(path: string, refuse: Refuse): string {
   }
 }
 
-/** What the names of objects in a folder begin with. */
+/** The beginning of the names of objects in a folder. */
 export function prefixOf(folder: string): string {
   return folder === '' ? '' : `${folder}/`;
 }

@@ -1,6 +1,6 @@
 /**
- * A store's URL in its parts. Whatever may be a password that somebody did not escape is not
- * repeated in a message: behind a "/", "?" or "#" in it, its rest looks like a path or a query.
+ * A store's URL in its parts. Messages repeat no text that may belong to an unescaped password:
+ * behind a "/", "?" or "#" in it, its rest looks like a path or a query.
  */
 import { CommandError, exitCodes } from '../failure.ts';
 import type { Refuse } from './values.ts';
@@ -17,7 +17,7 @@ export interface UrlParts {
   readonly password: string | undefined;
   /** Still as it was written; `readHosts` reads it. */
   readonly authority: string;
-  /** Decoded, without the slash before it; undefined: there is none, or nothing behind it. */
+  /** Decoded, without the slash before it; undefined: there is no path, or an empty one. */
   readonly path: string | undefined;
   readonly query: string;
 }
@@ -46,7 +46,7 @@ export function splitUrl(text: string, refuse: Refuse): UrlParts {
   const query = mark === -1 ? '' : back.slice(mark + 1);
   const at = front.lastIndexOf('@');
   const firstName = /^[^=&]*/.exec(query)?.[0] ?? '';
-  // What stands before is then a user and the beginning of a password, not hosts with ports.
+  // Then the text in front is a user and the beginning of a password, not hosts with ports.
   const isCutOff = at === -1 && /:(?!\d{1,5}(?:,|$))/.test(front.replace(/\[[^\]]*\]/g, ''));
   if (path.includes('@') || firstName.includes('@') || (isCutOff && back.includes('@'))) {
     refuse(

@@ -1,6 +1,6 @@
 /**
- * The parameters of a store's URL. Those that may hold a secret are never repeated in a message, nor
- * is anything behind them: an "&" in a password would make a parameter of its rest.
+ * The parameters of a store's URL. Messages never repeat one that may hold a secret, nor anything
+ * behind it: an "&" in a password would make a parameter of its rest.
  */
 import type { Refuse } from './values.ts';
 
@@ -15,7 +15,7 @@ export interface Parameter<Value> {
 
 export type ParameterTable = Readonly<Record<string, Parameter<unknown>>>;
 
-/** What was given, in its order; absent: nothing was. */
+/** The values given, in their order; absent: none was given. */
 export type ValuesOf<Table extends ParameterTable> = {
   readonly [Name in keyof Table]?: readonly ReturnType<Table[Name]['read']>[];
 };

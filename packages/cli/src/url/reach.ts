@@ -8,15 +8,19 @@ import { UnusableStoreError } from '../unusable.ts';
 /** The pause before a server that refused is asked again. */
 const askAgainMs = 200;
 
-/** Of an attempt that had less time than this, silence says nothing: what an earlier one was told counts. */
+/**
+ * An attempt that had less time than this and got no answer proves nothing: the error of an earlier
+ * one counts.
+ */
 const shortMs = 2_000;
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or the time is over; once where nobody is patient.
- * @param attempt is told what is left of the time, and should not take longer; it is left behind if
- *   it does
+ * Runs `attempt` until it succeeds, fails for good, or the time is over; only once without
+ * `patient`.
+ * @param attempt gets the time that is left, and should not take longer; it is left behind if it
+ * does
  * @param mayPass whether waiting may cure it
- * @throws what the last attempt threw; the reason of `needs.signal`; TookTooLongError
+ * @throws the error of the last attempt; the reason of `needs.signal`; TookTooLongError
  */
 export async function reach<T>(
   { timeoutMs, signal, patient }: StoreNeeds,
@@ -62,7 +66,7 @@ export async function within<T>(ms: number, signal: AbortSignal, promise: Promis
   });
 }
 
-/** What went wrong, in words: several addresses of one name fail without any. */
+/** The failure in words: when several addresses of one name fail, the error itself has none. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) {
     return [...new Set(error.errors.map(reasonOf))].join('; ');
@@ -72,7 +76,7 @@ export function reasonOf(error: unknown): string {
   return codeOf(error) || error.name;
 }
 
-/** `ECONNREFUSED`, or what else a driver calls it; "" for nothing. */
+/** `ECONNREFUSED`, or the driver's own code; "" for none. */
 export function codeOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
   const code = (error as { readonly code?: unknown } | null | undefined)?.code;
@@ -89,7 +93,7 @@ export function isNetworkError(error: unknown): boolean {
 
 /**
  * ` within 10s (--timeout)`; empty for a refusal that came at once: then more time would not help.
- * @param said what went wrong
+ * @param said the words of the failure
  */
 export function boundWords({ timeoutMs, timeoutName, patient }: StoreNeeds, said: string): string {
   if (patient !== true && !/does not answer|not answered|timed? ?out|deadline/i.test(said))
@@ -99,7 +103,7 @@ export function boundWords({ timeoutMs, timeoutName, patient }: StoreNeeds, said
 
 /**
  * @param what such as `PostgreSQL at h:5432`
- * @param hint what else may be the matter
+ * @param hint another possible cause
  */
 export function unreachable(
   what: string,
@@ -117,7 +121,7 @@ export function unreachable(
   );
 }
 
-/** Runs `end`, which may hang with its server, for as long as anybody would wait for it. */
+/** Runs `end`, which may hang with its server, and waits for it no longer than `ms`. */
 export async function endWithin(
   ms: number,
   end: () => Promise<unknown> | undefined,

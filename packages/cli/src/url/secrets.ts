@@ -11,7 +11,7 @@ export type SecretSource =
   | { readonly kind: 'env'; readonly name: string }
   | { readonly kind: 'file'; readonly path: string };
 
-/** What a secret or a file of the URL is looked for in. */
+/** The places where a secret or a file of the URL is looked for. */
 export interface Machine {
   readonly env: Environment;
   readonly cwd: string;
@@ -41,15 +41,15 @@ export function secretSource(example: {
   };
 }
 
-/** What is shown of a parameter that is a secret: where it is, or nothing. */
+/** The text to show for a secret parameter: the place of the secret, or `***`. */
 export function showSource(text: string): string {
   return /^(?:env|file):/.test(text) ? text : '***';
 }
 
 /**
  * @param what such as `auth of --store`
- * @returns the secret as it was written, and what to call its place
- * @throws CommandError when it is not there
+ * @returns the secret as it was written, and the name of its place
+ * @throws CommandError when it is missing
  */
 export async function contentOf(
   source: SecretSource,

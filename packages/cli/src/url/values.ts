@@ -1,7 +1,7 @@
 /** How the value of one parameter of a store's URL is read. A value that is shown is no secret. */
 import { parseDuration } from 'incumbent';
 
-/** Says what is wrong, behind "the … URL of --store "; never returns. */
+/** Refuses with the fault, behind "the … URL of --store "; never returns. */
 export type Refuse = (why: string) => never;
 
 export function word(text: string): string {

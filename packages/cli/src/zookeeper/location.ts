@@ -3,7 +3,7 @@ import type { OpenStore } from '../context.ts';
 import type { SecretSource } from '../url/secrets.ts';
 import type { TlsNames } from '../url/tls.ts';
 
-/** What the parameters of a `zk:` URL say. */
+/** The parameters of a `zk:` URL. */
 export interface ZooKeeperParameters {
   /** The session timeout to ask for; undefined: that of `--lease`. */
   readonly timeoutMs: number | undefined;
@@ -17,16 +17,16 @@ export interface ZooKeeperParameters {
   readonly options: ZooKeeperOptions;
 }
 
-/** What a `zk:` or `zks:` URL says. */
+/** The parts of a `zk:` or `zks:` URL. */
 export interface ZooKeeperLocation {
   readonly scheme: 'zk' | 'zks';
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
   /** `/` for none. */
   readonly chroot: string;
-  /** What the client takes: without parameters. */
+  /** The connection string for the client: without parameters. */
   readonly connectionString: string;
   readonly parameters: ZooKeeperParameters;
-  /** In its plain form, with *** for what is secret. */
+  /** In its plain form, with *** for secrets. */
   readonly url: string;
   readonly origin: OpenStore['origin'];
 }

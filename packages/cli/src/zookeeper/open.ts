@@ -17,23 +17,26 @@ import { UnusableZooKeeperError } from './unusable.ts';
 export interface OpenZooKeeper {
   readonly client: ZooKeeper;
   readonly location: ZooKeeperLocation;
-  /** Of the session: what we asked for, and where that was said. The servers may have cut it. */
+  /**
+   * The session timeout that we asked for, and the setting that it came from. The servers may have
+   * cut it.
+   */
   readonly askedTimeoutMs: number;
   readonly askedBy: string;
   /** Asks every server for itself. */
   askServers(timeoutMs: number, signal: AbortSignal): Promise<readonly ServerReport[]>;
 }
 
-/** What ZooKeeper's clients ask for by default. */
+/** The default of ZooKeeper's clients. */
 const defaultSessionTimeoutMs = 10_000;
-/** A session that is not closed stays for its timeout; the command ends after so long anyway. */
+/** A session that is not closed stays for its timeout. The command ends after this time anyway. */
 const closeTimeoutMs = 2_000;
-/** What is kept of the time to connect, to ask the servers what is wrong. */
+/** The part of the time to connect that is kept for asking the servers about the fault. */
 const diagnosisMs = 1_000;
 
 /**
- * Connects, and sees that elections can be held there.
- * @throws CommandError that names the hosts and what is wrong; UnusableZooKeeperError
+ * Connects, and makes sure that elections can be held there.
+ * @throws CommandError that names the hosts and the fault; UnusableZooKeeperError
  */
 export async function openZooKeeper(
   location: ZooKeeperLocation,
@@ -94,7 +97,10 @@ export async function openZooKeeper(
   }
 }
 
-/** What commands ask of the ensemble. What only `doctor` needs is loaded when it asks. */
+/**
+ * The questions that commands put to the ensemble. Modules that only `doctor` needs are loaded when
+ * it asks.
+ */
 function serversOf(store: OpenZooKeeper): Servers {
   const { client, location, askedTimeoutMs } = store;
   return {
@@ -131,7 +137,7 @@ function serversOf(store: OpenZooKeeper): Servers {
   };
 }
 
-/** The session timeout to ask for, and who wants it. */
+/** The session timeout to ask for, and the setting that it comes from. */
 function sessionTimeout(
   { parameters: { timeoutMs }, origin }: ZooKeeperLocation,
   { lease, asksOnly }: StoreNeeds,
@@ -209,7 +215,7 @@ function noChroot(known: KnownOfZooKeeper): UnusableZooKeeperError {
 function inWords({ server, mode, problem }: ServerReport): string {
   if (mode === 'read-only') return `${server} is read-only`;
   if (mode === 'unknown') return `${server} does not say whether it serves`;
-  // What the system says names the address already.
+  // The message of the operating system names the address already.
   if (problem?.includes(server)) return problem;
   return `${server}: ${mode ?? problem ?? ''}`;
 }

@@ -5,8 +5,8 @@ import { readTlsFiles } from '../url/tls.ts';
 import type { ZooKeeperLocation } from './location.ts';
 
 /**
- * Who we are: what INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL say, as for `incumbent-zk`, and what the
- * URL does; its `sasl` wins. Nothing of a secret is in an error.
+ * Our credentials: from INCUMBENT_ZK_AUTH and INCUMBENT_ZK_SASL, as for `incumbent-zk`, and from
+ * the URL. The URL's `sasl` wins. Errors hold no part of a secret.
  * @throws CommandError
  */
 export async function readSecrets(

@@ -1,4 +1,4 @@
-/** What each server says of itself, without a session. */
+/** The report that each server gives of itself, without a session. */
 import type { HostAndPort, TlsOptions } from '@incumbent/zookeeper';
 import { askFourLetterWord } from '@incumbent/zookeeper';
 
@@ -6,8 +6,8 @@ export interface ServerReport {
   /** `host:port` */
   readonly server: string;
   /**
-   * `leader`, `follower`, `observer`, `standalone`, `read-only`; `unknown`: it is there, and may not
-   * say; undefined: it serves nobody.
+   * `leader`, `follower`, `observer`, `standalone`, `read-only`; `unknown`: it answers, and may not
+   * say; undefined: it serves no client.
    */
   readonly mode: string | undefined;
   /** `3.8.0` */
@@ -55,7 +55,7 @@ export async function askServers(
 
 /**
  * @param said the answer to `srvr`; where that is forbidden, those to `mntr` and `stat` behind it
- * @param conf the answer to `conf`, whatever it is
+ * @param conf the answer to `conf`, even an error
  * @param error why there is no answer
  */
 export function readReport(

@@ -6,12 +6,12 @@ import type { ServerReport } from './servers.ts';
 
 export interface KnownOfZooKeeper {
   readonly location: ZooKeeperLocation;
-  /** What each server said when it was asked what is wrong. */
+  /** The answer of each server when it was asked about the fault. */
   readonly servers: readonly ServerReport[];
   readonly askedTimeoutMs: number;
 }
 
-/** No election can be held there, and what is known all the same. */
+/** No election can be held there. It carries the facts that are known all the same. */
 export class UnusableZooKeeperError extends UnusableStoreError {
   override readonly name: string = 'UnusableZooKeeperError';
   /** Private, and so not shown where an error is: a password may be in it. */

@@ -7,7 +7,7 @@ const form = 'zk://h1:2181,h2:2181,h3:2181/chroot?timeout=10s';
 
 /**
  * Reads `zk://h1:2181,h2:2181/chroot?timeout=10s&layout=…`; `zks://` is TLS.
- * @throws CommandError that names the part that cannot be used; never with anything that is secret
+ * @throws CommandError that names the part that cannot be used; never with any secret
  */
 export function parseZooKeeperUrl(
   text: string,
@@ -33,7 +33,7 @@ export function parseZooKeeperUrl(
         'auth=env:NAME or auth=file:/PATH',
     );
   }
-  // What was meant as parameters may hold a password, and a chroot is shown.
+  // Text that was meant as parameters may hold a password, and a chroot is shown.
   if (/[&;][a-z-]+=/i.test(place)) refuse('has parameters without a "?" in front of the first');
   if (/=/.test(hostPart)) refuse('has a "=" among its hosts');
   const { hosts, chroot } = parsePlace(`${scheme.toLowerCase()}://${place}`, refuse);

@@ -6,7 +6,8 @@ const [directory, name, id] = process.argv.slice(2);
 const election = createElection({
   name,
   backend: file(directory),
-  // Deaths are proved here, so nothing waits for it; and no busy machine is late for it.
+  // Tests prove deaths here, so no test waits for a lease to run out. A busy machine is never late
+  // for it.
   lease: '20s',
   candidate: { id, addresses: [`${id}.example:80`] },
 });

@@ -1,6 +1,6 @@
 /**
- * What the black-box tests of `incumbent run` share: a place for one test, runs started there, what
- * they say about themselves, and the log that their programs write. Nothing survives its test.
+ * Shared by the black-box tests of `incumbent run`: a place for one test, runs started there, their
+ * reports, and the log that their programs write. Nothing survives its test.
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { execFile, execFileSync, spawn } from 'node:child_process';
@@ -29,10 +29,10 @@ import { test as base } from 'vitest';
 export const bin: string = fileURLToPath(new URL('../../dist/bin.js', import.meta.url));
 const workerFile: string = fileURLToPath(new URL('run-worker.cjs', import.meta.url));
 
-/** Much longer than anything here takes; only turns a hang into a failure that says so. */
+/** Much longer than any step here takes; only turns a hang into a failure that says so. */
 export const boundMs = 150_000;
 
-/** Resolves when `condition` holds. What happens outside of us can only be asked for. */
+/** Resolves when `condition` holds. Other processes send no events, so we have to poll. */
 export async function until(
   what: string | (() => string),
   condition: () => unknown,
@@ -94,7 +94,7 @@ function isDead({ state }: ProcessInfo): boolean {
   return /^[ZX]/.test(state);
 }
 
-/** Who of a group can still act: a zombie cannot. */
+/** The members of a group that can still act: a zombie cannot. */
 export function living(group: number): ProcessInfo[] {
   return processes().filter((one) => one.group === group && !isDead(one));
 }
@@ -111,7 +111,7 @@ export async function groupDies(group: number): Promise<void> {
   await until(`nobody of group ${group} is left`, () => living(group).length === 0);
 }
 
-/** Those who watch over a group: members that nobody in it started, besides its leader. */
+/** The watchers of a group: members whose parent is not in it, other than its leader. */
 export function watchers(group: number): number[] {
   const members = living(group);
   const pids = new Set(members.map(({ pid }) => pid));
@@ -197,7 +197,9 @@ export interface RunSettings {
   /** Default 15s, which no load of the machine ends. Tests that wait for the end of one take 4s. */
   readonly lease?: string;
   readonly election?: string;
-  /** What is started in place of `node`, with that as its last arguments. */
+  /**
+   * The command to start in place of `node`, with `node` and its arguments as its last arguments.
+   */
   readonly through?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
@@ -214,7 +216,7 @@ export class RunProcess {
   readonly id: string;
   readonly child: ChildProcess;
   readonly events: RunEvent[] = [];
-  /** What came where events were expected and is none. */
+  /** Lines that came where events were expected and are none. */
   readonly otherLines: string[] = [];
   readonly exited: Promise<Exit>;
   exit: Exit | undefined;
@@ -343,8 +345,9 @@ let labs = 0;
 let reaper: ChildProcess | undefined;
 
 /**
- * Whatever ends this process, what it started ends after it: a shell reads a pipe that nobody
- * writes, and at its end kills all that bear our mark, in whatever session, stopped or not.
+ * However this process ends, the processes that it started end after it. A shell reads a pipe that
+ * is never written to. At its end the shell kills all processes that bear our mark, in any session,
+ * stopped or not.
  */
 function startReaper(): void {
   if (reaper !== undefined || process.platform !== 'linux') return;
@@ -386,7 +389,7 @@ export class Lab {
   readonly directory: string;
   /** The directory of the store; made by the first run. */
   readonly store: string;
-  /** What workers write to. */
+  /** The file that workers write to. */
   readonly log: string;
   readonly #tag: string;
   readonly #runs: RunProcess[] = [];
@@ -437,7 +440,7 @@ export class Lab {
   }
 
   /**
-   * Types the same command line into a shell with job control in a terminal of its own; what is
+   * Types the same command line into a shell with job control in a terminal of its own. Text
    * written to the `stdin` of the child is typed, too. Needs `script` and `bash`.
    */
   runInTerminal(id: string, program: readonly string[], settings: RunSettings = {}): RunProcess {
@@ -556,7 +559,7 @@ export class Lab {
     return path;
   }
 
-  /** What bears our mark and can still act. */
+  /** The processes that bear our mark and can still act. */
   survivors(): number[] {
     if (process.platform !== 'linux') return this.#runs.map(({ pid }) => pid).filter(isAlive);
     const mark = `${tagName}=${this.#tag}`;

@@ -1,16 +1,21 @@
-// A program for the tests of `incumbent run`: whatever it does it writes down, with the token it was
-// given and the monotonic time that all processes share, so that a log shows who worked when.
+// A program for the tests of `incumbent run`. It logs each of its acts, with its token and the
+// monotonic time that all processes share. So the log shows which program worked when.
 //
 //   node run-worker.cjs LOG ROLES [FLAGS...]
 //
-// ROLES   leader,child,grandchild: each starts the next one
-// FLAGS   deaf           goes on after TERM, INT and HUP
-//         linger=FILE    after TERM or INT ends (with 7) only when FILE is there
-//         stop           stops itself (SIGSTOP) after its first words
-//         exit=N         ends after its first words
+// ROLES are leader,child,grandchild: each starts the next one. FLAGS are:
 //
-// Lines: `TOKEN ROLE PID MS WHAT`. WHAT is `start`, or `start-beside:PID,…` when a process of an
-// older token is still there; a signal; `ready` when all roles have started; else `beat`.
+// - deaf: goes on after TERM, INT and HUP
+// - linger=FILE: after TERM or INT ends (with 7) only when FILE is there
+// - stop: stops itself (SIGSTOP) after its first words
+// - exit=N: ends after its first words
+//
+// Lines: `TOKEN ROLE PID MS WHAT`. WHAT is one of:
+//
+// - `start`, or `start-beside:PID,…` when a process of an older token is still there
+// - a signal
+// - `ready` when all roles have started
+// - else `beat`
 const { spawn } = require('node:child_process');
 const { existsSync, openSync, readFileSync, writeSync } = require('node:fs');
 

@@ -1,15 +1,27 @@
-/** One real server of every store for a file of tests; of Kubernetes the stand-in. */
+/** One real server of every store for a file of tests; for Kubernetes the stand-in. */
 import { writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LocalServer } from '@incumbent/servers';
-import { FakeApiServer, adminToken, etcdAvailable, makeServerDirectory, postgresAvailable, redisAvailable, startEtcd, startPostgres, startRedis, startRedisCluster, startSentinel } from '@incumbent/servers';
+import {
+  adminToken,
+  etcdAvailable,
+  FakeApiServer,
+  makeServerDirectory,
+  postgresAvailable,
+  redisAvailable,
+  startEtcd,
+  startPostgres,
+  startRedis,
+  startRedisCluster,
+  startSentinel,
+} from '@incumbent/servers';
 
 import { afterAll, beforeAll } from 'vitest';
 
 export interface TestStore {
   readonly url: string;
-  /** Listens nowhere, or nobody does there. */
+  /** An address where no server listens. */
   readonly unreachable: string;
   close(): Promise<unknown>;
   /** Ends the server as if the machine had stopped. @returns starts it again */
@@ -54,7 +66,7 @@ export function writeKubeconfig(
   const path = join(directory, `config-${server.port}`);
   const ca = Buffer.from(server.certificates?.ca.text ?? '').toString('base64');
   const names = Object.keys(tokens);
-  // JSON is YAML, but for what people write.
+  // People write a kubeconfig as YAML and not as JSON, so the tests do the same.
   const lines = [
     'apiVersion: v1',
     'kind: Config',

@@ -5,10 +5,12 @@ import { serverAvailable, startServer } from '../../../zookeeper/src/testing/ind
 import type { Program, Result } from './bin.ts';
 import { incumbent, start } from './bin.ts';
 
-/** In every URL and variable where one can stand; nowhere in what is printed. */
+/** In every URL and variable where a password can stand; in no output. */
 export const password = 'passw0rd-of-joe';
 
-/** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
+/**
+ * Skips each test of the file, with the reason, where no server can run; in CI it fails instead.
+ */
 export function needServers(): void {
   beforeEach(({ skip }) => {
     const reason = serverAvailable({ tls: {} });
@@ -40,7 +42,7 @@ export interface Place {
 /** One election on a server, named by each command. */
 export interface OnElection {
   readonly store: string;
-  /** Runs a command to its end. Whatever it says, no password is in it. */
+  /** Runs a command to its end. Its output holds no password. */
   run(args: readonly string[], place?: Place): Promise<Result>;
   /** A command that goes on, until the test ends. */
   start(args: readonly string[], place?: Place): Program;

@@ -10,10 +10,10 @@ export interface Invocation {
   readonly env?: Readonly<Record<string, string>>;
   /** Replaces the table's commands. */
   readonly table?: readonly CommandEntry[];
-  /** Width of the terminal that stdout is; default: it is none. */
+  /** Width of the terminal that stdout is; default: stdout is no terminal. */
   readonly terminal?: number;
   readonly openStore?: Host['openStore'];
-  /** What else of a store there is. */
+  /** Replaces parts of the store. */
   readonly store?: Partial<OpenStore>;
 }
 
