@@ -4,13 +4,14 @@
 //   npm run docs -- --serve            and serves it on this machine
 //   npm run docs -- --test             and opens every page in Chromium
 //   npm run docs -- --built --test     without building it again
+//   npm run docs -- --test --views light,dark-phone   in two of the four views
 //   npm run docs -- --base /incumbent/   for a host on which it is not at the root
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, run, seconds, tool } from './lib/run.mjs';
 
 const usage = `npm run docs [-- --serve [--port N] | --test] [--built] [--base /PATH/]`;
-const { serve, test, built, base, port } = choose();
+const { serve, test, views, built, base, port } = choose();
 
 if (!built) {
   await step('reference and pages of the repository', [
@@ -24,7 +25,8 @@ if (!built) {
   );
 }
 if (test) {
-  const { code } = await run([process.execPath, join(root, 'docs/test/site.test.mjs')], {
+  const chosen = views === undefined ? [] : ['--views', views];
+  const { code } = await run([process.execPath, join(root, 'docs/test/site.test.mjs'), ...chosen], {
     output: 'inherit',
   });
   process.exitCode = code;
@@ -49,6 +51,7 @@ function choose() {
       options: {
         serve: { type: 'boolean' },
         test: { type: 'boolean' },
+        views: { type: 'string' },
         built: { type: 'boolean' },
         base: { type: 'string' },
         port: { type: 'string' },
@@ -58,6 +61,9 @@ function choose() {
     if (values.help) {
       console.log(usage);
       process.exit(0);
+    }
+    if (values.views !== undefined && !values.test) {
+      throw new Error('--views says in which views --test opens the pages: give --test as well');
     }
     if (values.base !== undefined && !/^\/(.*\/)?$/.test(values.base)) {
       throw new Error(`--base begins and ends with a slash, unlike "${values.base}"`);

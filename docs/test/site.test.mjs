@@ -16,7 +16,7 @@ const atOnce = 4;
 const limitMs = 120_000;
 const wide = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
-const views = [
+const allViews = [
   { name: 'light', scheme: 'light', viewport: wide, checksContrast: true },
   { name: 'dark', scheme: 'dark', viewport: wide, checksContrast: true },
   { name: 'light-phone', scheme: 'light', viewport: phone },
@@ -36,7 +36,10 @@ const examined = new Set([
   'reference/commands/incumbent.html',
 ]);
 
-const { values: options } = parseArgs({ options: { only: { type: 'string' } } });
+const { values: options } = parseArgs({
+  options: { only: { type: 'string' }, views: { type: 'string' } },
+});
+const views = chooseViews();
 const startMs = performance.now();
 const failures = [];
 const pictures = join(docs, 'test/pictures');
@@ -67,6 +70,16 @@ console.log(
   `${pages.length} pages in ${views.length} views, ${links.length} links, ${failures.length} failures, ${seconds} s; pictures in ${relative(process.cwd(), pictures)}`,
 );
 process.exitCode = failures.length > 0 || pages.length === 0 ? 1 : 0;
+
+function chooseViews() {
+  const names = options.views?.split(',');
+  const unknown = names?.find((name) => !allViews.some((view) => view.name === name));
+  if (unknown !== undefined) {
+    console.error(`no view "${unknown}"; there are ${allViews.map(({ name }) => name).join(', ')}`);
+    process.exit(64);
+  }
+  return allViews.filter(({ name }) => names === undefined || names.includes(name));
+}
 
 async function inView(view) {
   const context = await browser.newContext({
