@@ -1,6 +1,6 @@
 /**
- * What a rule of the failover may rest on, and what it may not. Each is told of the model and of real
- * servers alike, so none of them is only believed.
+ * The facts on which a rule of the failover may rest, and those on which it may not. Each is told
+ * of the model and of real servers alike, so none of them is only believed.
  */
 import { randomBytes } from 'node:crypto';
 import { redisAvailable } from '@incumbent/servers';

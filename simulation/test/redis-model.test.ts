@@ -1,4 +1,7 @@
-/** What of the model of Redis cannot be held to a real server. The rest: test-integration/redis-facts.test.ts. */
+/**
+ * The part of the model of Redis that cannot be held to a real server. The rest:
+ * test-integration/redis-facts.test.ts.
+ */
 import { expect, test } from 'vitest';
 import { Random } from '../src/harness/random.ts';
 import type { GivenSettings } from '../src/redis/index.ts';
@@ -82,7 +85,7 @@ test('a machine that loses its power loses what was not synced, and nobody is to
   set.time.advance(5_000);
   expect((await set.info('b')).get('master_link_status')).toBe('up');
   set.node('a').start();
-  // What a replica reports over a connection that the machine does not know is answered by a reset.
+  // A replica that reports over a connection that the machine does not know is answered by a reset.
   set.time.advance(5_000);
   const info = await set.info('b');
   expect(info.get('master_link_status')).toBe('up');

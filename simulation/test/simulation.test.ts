@@ -69,7 +69,7 @@ test.each(simulated)('%s: different seeds take different courses', async (_name,
 test('a broken promise is named, with its schedule and how to see it again', async () => {
   const broken: Library = {
     ...library,
-    // Whoever asks is told that nobody holds the seat.
+    // A candidate that asks is told that nobody holds the seat.
     leaseBackend: (options) =>
       leaseBackend({
         ...options,
