@@ -72,7 +72,7 @@ describe.each([...pages])('the guide %s', (_name, page) => {
     expect(left).toEqual([]);
   });
 
-  test('links to what exists', () => {
+  test('links to pages that exist', () => {
     const links = [...page.matchAll(/\]\((\.{1,2}\/[^)#]+)/g)].map(([, path]) => path as string);
     for (const link of links) expect(() => readFileSync(join(directory, link))).not.toThrow();
   });

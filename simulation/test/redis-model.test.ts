@@ -76,7 +76,7 @@ test('a promoted replica goes on from the story of its primary, and the others f
   expect(idsOf(await set.info('c'))).toEqual(next);
 });
 
-test('a machine that loses its power loses what was not synced, and nobody is told', async () => {
+test('a machine that loses its power loses writes that were not synced, and nobody is told', async () => {
   const set = new Trio({ appendonly: 'yes' });
   await set.follow('b', 'a');
   await set.say('a', 'SET early value');
@@ -94,7 +94,7 @@ test('a machine that loses its power loses what was not synced, and nobody is to
   expect(await set.say('a', 'GET late')).toBe(null);
 });
 
-test('what is held in one direction arrives in order when it is let go', async () => {
+test('messages that are held in one direction arrive in order when they are let go', async () => {
   const set = new Trio();
   await set.follow('b', 'a');
   const link = set.model.link('b', 'a');

@@ -271,13 +271,16 @@ test('nothing of a dead process runs', async () => {
   expect(ran).toEqual([]);
 });
 
-test.each(mechanisms)('$name: what no seed has contained is missing, by name', (mechanism) => {
-  const coverage = new Coverage();
-  expect(missing(mechanism, coverage)).toEqual(mechanism.required);
-  for (const name of mechanism.required) coverage.count(name);
-  expect(missing(mechanism, coverage)).toEqual([]);
-  expect(coverageTable(mechanism, coverage)).toContain('crashes');
-});
+test.each(mechanisms)(
+  '$name: events that no seed has contained are missing, by name',
+  (mechanism) => {
+    const coverage = new Coverage();
+    expect(missing(mechanism, coverage)).toEqual(mechanism.required);
+    for (const name of mechanism.required) coverage.count(name);
+    expect(missing(mechanism, coverage)).toEqual([]);
+    expect(coverageTable(mechanism, coverage)).toContain('crashes');
+  },
+);
 
 test.each(mechanisms)(
   '$name: every variant has a name of its own, edits of what is loaded, and guarantees that it breaks',

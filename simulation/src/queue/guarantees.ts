@@ -546,7 +546,7 @@ export class QueueGuarantees {
     return record;
   }
 
-  /** A leader that said nothing of its end was fenced by a candidate that is not ours. */
+  /** The last leader, if it said nothing of its end, was fenced by a candidate that is not ours. */
   protected get wasFenced(): boolean {
     return false;
   }
@@ -714,7 +714,7 @@ export class QueueGuarantees {
   #checkKept(candidacy: Candidacy, before: QueueRecord | undefined, record: QueueRecord): void {
     const { host } = candidacy.process;
     const { world, scenario } = this.sim;
-    // A drain that was over by its clock when it wrote may not be over by it now.
+    // An order that was over by its clock when it wrote may not be over by it now.
     if (host.setBackAtMs > world.nowMs - scenario.timeoutMs) return;
     const drop = dropsOf(before && operatorStateOf(before), operatorStateOf(record), host.wallMs());
     if (drop === undefined) return;

@@ -340,9 +340,9 @@ export class Guarantees {
   }
 
   /**
-   * The gem makes a replica of what comes back, whatever it has. A copy by another way than that
-   * order goes while the gem leads, or in the moment in which ours take over. After that it would
-   * go by the will of ours.
+   * The gem makes a replica of what comes back, whatever it has. Data that are lost by another way
+   * than that order are lost while the gem leads, or in the moment in which ours take over. Later
+   * they would be lost by the will of ours.
    */
   #isOrderOfGem(node: RedisNode, primary: string): boolean {
     const { gem, toldByGem, gemToldAtMs, world } = this.#sim;

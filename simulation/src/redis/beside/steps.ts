@@ -60,7 +60,7 @@ export function show(step: Step, ways: Layout['ways']): string {
   return `${name(step.node)} waits for ${first}${command}`;
 }
 
-/** The settings that differ from node to node. */
+/** The settings that differ from the calm ones. */
 export function showSettings(settings: GivenSettings): string {
   const calmly = calm as Readonly<Record<string, string>>;
   return Object.entries(settings)
