@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-// Our packages resolve to their sources, so a test never sees a stale build; those of others as Node
-// has it: what they keep for bundlers ("module") Node cannot always load.
+// Our packages resolve to their sources, so a test never sees a stale build. Those of others
+// resolve as Node has it, because Node cannot always load what they keep for bundlers ("module").
 const conditions = ['@incumbent/source', 'node', 'development|production'];
 const sources = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 
@@ -32,8 +32,8 @@ export default defineConfig({
           hookTimeout: 300_000,
           // Else one less than there are processors, which is one of two.
           maxWorkers: 2,
-          // Files in turn in one process: half of the stage's time was starting one for each. What a
-          // test changes of its process (fakes, environment, listeners) it restores.
+          // Files in turn in one process: half of the stage's time was starting one for each. A
+          // test restores all that it changes of its process (fakes, environment, listeners).
           isolate: false,
         },
       },
@@ -46,7 +46,7 @@ export default defineConfig({
           include: ['{packages/*,examples,simulation}/test-integration/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          // They mostly wait, so one more than the processors of CI; each file may start servers of
+          // They mostly wait, so one more than the processors of CI. Each file may start servers of
           // its own, and more of them starve each other.
           maxWorkers: isBusy ? 2 : 3,
           // Of one file: elections mostly wait.

@@ -5,7 +5,7 @@ import root from '../vitest.config.ts';
 import type { Plan } from './src/plan.ts';
 
 // The tests as they always are, but on sources with all mutants in them, each behind a switch.
-// `mutation/src/tests.ts` starts this; the plan says what the sources are.
+// `mutation/src/tests.ts` starts this, and the plan names the sources.
 const suite = process.env['INCUMBENT_MUTATION_SUITE'];
 const project = root.test?.projects?.find(
   (each) => typeof each === 'object' && 'test' in each && each.test?.name === suite,
@@ -45,7 +45,7 @@ export default defineConfig({
     ...(notes === undefined
       ? { maxWorkers: 1, bail: 1, teardownTimeout: 2_000 }
       : {
-          // What a file reaches while it is loaded counts for each file that loads it.
+          // Mutants that a file reaches while it is loaded count for each file that loads it.
           isolate: true,
           maxWorkers: plan.processes,
           setupFiles: [plan.noteReached],

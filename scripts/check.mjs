@@ -1,5 +1,5 @@
-// Everything that can be said about the code without running it, two checks at a time: one line per
-// check, and the output of those that fail.
+// Everything that can be said about the code without running it, two checks at a time. Prints one
+// line per check, and the output of those that fail.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,11 +1,11 @@
 // The site of the docs: builds it, and shows or examines it.
 //
-//   npm run docs                       builds it into docs/.vitepress/dist
-//   npm run docs -- --serve            and serves it on this machine
-//   npm run docs -- --test             and opens every page in Chromium
-//   npm run docs -- --built --test     without building it again
-//   npm run docs -- --test --views light,dark-phone   in two of the four views
-//   npm run docs -- --base /incumbent/   for a host on which it is not at the root
+//     npm run docs                       builds it into docs/.vitepress/dist
+//     npm run docs -- --serve            and serves it on this machine
+//     npm run docs -- --test             and opens every page in Chromium
+//     npm run docs -- --built --test     without building it again
+//     npm run docs -- --test --views light,dark-phone   in two of the four views
+//     npm run docs -- --base /incumbent/   for a host on which it is not at the root
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, run, seconds, tool } from './lib/run.mjs';

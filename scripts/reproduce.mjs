@@ -1,5 +1,5 @@
 // Runs the reproductions of what an attack on the elections found, one after the other. Each is a
-// program of its own in scripts/reproduce: it starts the real servers it needs, prints what it saw,
+// program of its own in scripts/reproduce. It starts the real servers it needs, prints what it saw,
 // and ends with `ok: …` or `FAILED: …`.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

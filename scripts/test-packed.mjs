@@ -1,4 +1,4 @@
-// Tries the packages as a user gets them: packs them, installs the tarballs into an empty project,
+// Tries the packages as a user gets them. Packs them, installs the tarballs into an empty project,
 // runs the commands and an example of each README there, and type-checks the example.
 //
 //   npm run test:packed

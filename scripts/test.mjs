@@ -8,15 +8,15 @@ import { busyShare } from './lib/busy.mjs';
 import { makeMemoryDirectory } from './lib/memory-directory.mjs';
 import { root, run, seconds, tool } from './lib/run.mjs';
 
-// `limitMin` only turns a hang into a failure that says so. Stages run in turn, but for two kinds, whose
-// output is shown when they are done:
-// `fillsGaps`: needs nothing but processors, so it runs beside all others, at the lowest priority until
-// they are done. Until then it may stand still, so its limit counts from then on.
-// `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes off
-// the time it stood still; two of these run at once, the longest first, so that none is alone at the
-// end.
-// Where others use more than half of the processors, less runs at a time: leases are seconds of the real
-// clock, and who gets a tenth of a processor loses them, as it should.
+// `limitMin` only turns a hang into a failure that says so. Stages run in turn, but for two kinds,
+// whose output is shown when they are done:
+// - `fillsGaps`: needs nothing but processors, so it runs beside all others, at the lowest priority
+//   until they are done. Until then it may stand still, so its limit counts from then on.
+// - `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes
+//   off the time it stood still. Two of these run at once, the longest first, so that none is alone
+//   at the end.
+// Where others use more than half of the processors, less runs at a time. Leases are seconds of the
+// real clock, and a leader with a tenth of a processor loses its lease, as it should.
 const stages = [
   {
     id: 'unit',
@@ -121,7 +121,7 @@ const stages = [
   },
 ];
 
-/** What is left for a change on the way: what needs no server and ends within two minutes. */
+/** The stages for a change on the way: they need no server and end within two minutes. */
 const quickStages = [
   stageOf('unit'),
   { ...stageOf('simulation'), script: ['simulation/dist/main.js', '--seeds', '500'] },

@@ -1,4 +1,4 @@
-// What the ZooKeeper client tells when its connection is cut, and when its server goes silent.
+// The events of the ZooKeeper client when its connection is cut, and when its server goes silent.
 //
 //   npm run demo:zookeeper
 import { connect } from '@incumbent/zookeeper';

@@ -1,6 +1,7 @@
-// Does ZooKeeper itself lose writes that it has acknowledged? Nodes are made by four clients while servers of an
-// ensemble of three are killed; after each five rounds every server is asked which of them it has. With
-// --force-snapshots a server that comes back gets a whole snapshot. Only a busy machine shows it: three at once.
+// Does ZooKeeper itself lose writes that it has acknowledged? Four clients make nodes while servers
+// of an ensemble of three are killed. After each five rounds every server is asked which of the
+// nodes it has. With --force-snapshots a server that comes back gets a whole snapshot. Only a busy
+// machine shows it: three at once.
 //
 //   for i in 1 2 3; do node scripts/zookeeper-loses-writes.mjs & done; wait
 
@@ -49,7 +50,7 @@ const writing = clients.map(async (client) => {
   }
 });
 
-/** What each server has, one after the other. */
+/** The nodes that each server has, one server after the other. */
 async function look(round) {
   const wanted = [...acknowledged];
   for (const { host, port, id } of ensemble.members) {

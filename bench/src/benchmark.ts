@@ -14,7 +14,7 @@ export interface Benchmark {
   round(): Promise<void>;
   /** Of all rounds so far. */
   figures(): readonly Figure[];
-  /** What could not be measured beside them: one of several peers, say. */
+  /** Parts that could not be measured, such as one of several peers. */
   troubles?(): readonly string[];
 }
 

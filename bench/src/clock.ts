@@ -8,7 +8,9 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** What happens next must not fall on the same place of a 100 ms or 3 s cycle every time. */
+/**
+ * A random pause, so that the next step falls on another place of a 100 ms or 3 s cycle each time.
+ */
 export function jitter(ms: number): number {
   return Math.random() * ms;
 }

@@ -8,7 +8,7 @@ export interface Figure {
   readonly benchmark: string;
   readonly name: string;
   readonly unit: Unit;
-  /** What is compared with the goal: the median, unless the name says otherwise. */
+  /** The figure that is compared with the goal: the median, unless the name says otherwise. */
   readonly value: number;
   /** The samples behind it. */
   readonly spread: Spread;

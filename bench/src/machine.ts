@@ -3,7 +3,7 @@ import { statfsSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-/** What the figures were measured on: without it they mean nothing. */
+/** The machine of the figures: without it they mean nothing. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;

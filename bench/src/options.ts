@@ -68,7 +68,7 @@ export function readOptions(
   };
 }
 
-/** What a command that measures can be asked. */
+/** The subject of a command that measures, and its options. */
 export interface Askable {
   /** `stores`: see `subject.ts`. */
   readonly subject: string;

@@ -1,4 +1,4 @@
-/** What the page of the benchmarks shows of one subject. */
+/** The section on one subject in the page of the benchmarks. */
 import type { Figure, Unit } from './figure.ts';
 import type { ResultLine } from './kept-results.ts';
 import type { FigureLine, Line, TroubleLine } from './report.ts';

@@ -4,8 +4,8 @@ import type { Writable } from 'node:stream';
 
 /**
  * Kills what is left and removes the files, however we end. A shell in a session of its own reads
- * the numbers of our processes from a pipe; when the pipe ends it does its work, also after Ctrl-C
- * and after a SIGKILL of ours. What `incumbent run` starts is ended by its guards.
+ * the numbers of our processes from a pipe. It does its work when the pipe ends, also after Ctrl-C
+ * and after a SIGKILL of ours. The guards of `incumbent run` end what it started.
  */
 export class Reaper {
   readonly #child: ChildProcess;

@@ -4,13 +4,13 @@ import { digits, verdictOf, withUnit } from './figure.ts';
 import type { Machine } from './machine.ts';
 import { loadWarning, machineLines } from './machine.ts';
 
-/** What is said before the figures. */
+/** The line that stands before the figures. */
 export interface RunLine extends Machine {
   readonly kind: 'machine';
   readonly rounds: number;
   /** `npm run bench -- stores`. */
   readonly command: string;
-  /** What is on the machine's file system. */
+  /** The kind of data on the machine's file system. */
   readonly stored: string;
   readonly notes: readonly string[];
 }
@@ -21,7 +21,7 @@ export interface FigureLine extends Figure {
   readonly met?: boolean;
 }
 
-/** What could not be measured, or went wrong. */
+/** A benchmark, or a part of one, that could not be measured or went wrong. */
 export interface TroubleLine {
   readonly kind: 'skipped' | 'failed' | 'wrong';
   readonly benchmark: string;
@@ -124,7 +124,7 @@ export function heading(run: RunLine): string[] {
   ];
 }
 
-/** What was quiet at the start need not have stayed so. */
+/** A machine that was quiet at the start need not have stayed so. */
 function endLine(load: number): string {
   return `load at the end: ${load.toFixed(2)}`;
 }

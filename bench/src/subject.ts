@@ -1,4 +1,4 @@
-/** What can be measured: `npm run bench -- SUBJECT`. */
+/** The subjects of `npm run bench -- SUBJECT`. */
 
 export interface Subject {
   readonly about: string;

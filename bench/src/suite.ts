@@ -1,4 +1,4 @@
-/** What a command that runs benchmarks does, whatever they measure. */
+/** Shared by all commands that run benchmarks, for any subject. */
 import { loadavg } from 'node:os';
 import type { Benchmark } from './benchmark.ts';
 import { WrongElectionError } from './benchmark.ts';
@@ -14,7 +14,7 @@ import { Surroundings } from './surroundings.ts';
 /** Its benchmarks take turns in the order of `names`. */
 export interface Suite extends Askable {
   readonly usage: string;
-  /** What `--directory` holds: `file store`. */
+  /** The kind of data in `--directory`, such as `file store`. */
   readonly stored: string;
   /** Starts what they share. @throws what keeps everything from being measured */
   prepare(

@@ -33,7 +33,7 @@ const result: readonly ResultLine[] = [
 ];
 
 describe('the page of the benchmarks', () => {
-  it('is what the kept results say: `npm run bench -- page` writes it', () => {
+  it('says the same as the kept results: `npm run bench -- page` writes it', () => {
     const page = new URL('../../docs/evidence/benchmarks.md', import.meta.url);
     const text = readFileSync(page, 'utf8');
     expect(withResults(text, keptResults)).toBe(text);

@@ -86,7 +86,7 @@ describe('the report of the ZooKeeper client', () => {
   results.add('get100Cpu', 'raw', 0, 20);
   const trouble = { benchmark: 'get', column: 'native', message: 'no answer\nmore' } as const;
 
-  it('says where, when and how it was measured, and who is absent', () => {
+  it('says where, when and how it was measured, and which contenders are absent', () => {
     const text = formats.text(resultOf(run, results, [trouble]));
     expect(text).toContain('commit abc1234, 2026-11-21 09:25 UTC, load 0.20, 0.30 at the end\n');
     expect(text).toContain('npm run bench -- zookeeper (1 rounds, 12 s)\n');

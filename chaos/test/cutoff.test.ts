@@ -141,7 +141,7 @@ describe('the options', () => {
     expect(readSettings(['--timeout', '6s,15000'])).toMatchObject({ timeoutsMs: [6_000, 15_000] });
   });
 
-  it('refuse what they do not know', () => {
+  it('refuse settings that they do not know', () => {
     expect(() => readSettings(['--timeout', '3s'])).toThrow('from 4s to 40s');
     expect(() => readSettings(['--peer', 'curator'])).toThrow('kazoo, none, only');
     expect(() => readSettings(['--broken', 'luck'])).toThrow('no-wait, arithmetic, pings');

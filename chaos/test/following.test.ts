@@ -43,7 +43,7 @@ const activity = (token: bigint, firstMs: number, lastMs: number) => ({
 });
 
 describe('the terms that services tell', () => {
-  it('end with the last deadline that was told, or with what was known sooner', () => {
+  it('end with the last deadline that was told, or sooner if the process knew so', () => {
     expect(terms).toEqual([
       { token: 1n, candidate: 'a', beginsMs: 100, endsMs: 1_000 },
       { token: 2n, candidate: 'b', beginsMs: 1_500, endsMs: 8_000 },
@@ -103,7 +103,7 @@ describe('the judge of following', () => {
     expect(lateCalls([failed(0, 3_001)], () => 3_000)).toHaveLength(1);
   });
 
-  it('finds what is open and was not', () => {
+  it('finds resources that are open and were not', () => {
     const before = { sockets: 2, descriptors: 20, active: { PipeWrap: 1 } };
     expect(leftOver(before, { ...before, sockets: 1, active: {} })).toEqual([]);
     const now = { sockets: 3, descriptors: 20, active: { PipeWrap: 1, Timeout: 1 } };

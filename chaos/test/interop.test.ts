@@ -48,7 +48,7 @@ describe('the judge of elections held together', () => {
     });
   });
 
-  it('finds who jumps the queue, and a token that two have', () => {
+  it('finds a candidate that jumps the queue, and a token that two have', () => {
     const back = logOf(term(5, 'theirs-1.1', 0, 5), term(3, 'ours-2.1', 8, 9));
     expect(judge(back, []).violations).toMatchObject([expect.stringMatching(/^rising tokens/)]);
     const both = logOf(term(5, 'theirs-1.1', 0, 5), term(5, 'ours-2.1', 8, 9));

@@ -2,7 +2,10 @@ import { expect, it } from 'vitest';
 import type { Round } from '../src/harness/rounds.ts';
 import { faultsOf } from '../src/harness/rounds.ts';
 
-/** What every plan of rounds keeps to. @param names of all that can happen */
+/**
+ * The rules of every plan of rounds.
+ * @param names of all that can happen
+ */
 export function describePlan(
   rounds: (count: number, seed: number) => readonly Round[],
   names: readonly string[],

@@ -63,7 +63,7 @@ describe('the judge of acknowledged writes', () => {
     expect(judged(...lines, late)).toHaveLength(2);
   });
 
-  it('counts a write that was under way in a move to the term of whoever executed it', () => {
+  it('counts a write that was under way in a move to the term of the primary that executed it', () => {
     const lines = [
       write({ port: 1, atUs: 10, fromTerm: 1, toTerm: 2 }),
       write({ port: 2, atUs: 20, fromTerm: 1, toTerm: 2 }),
@@ -72,7 +72,7 @@ describe('the judge of acknowledged writes', () => {
     expect(judged(...lines)).toEqual([]);
   });
 
-  it('finds writes that were taken by who is not the primary of that term', () => {
+  it('finds writes that another node than the primary of that term took', () => {
     expect(judged(write({ port: 2, atUs: 1, fromTerm: 1, toTerm: 1 }))[0]).toMatch(
       /^clients go by the record: .*executed by 2, is of no such term: 1 \(h:1\)/,
     );
@@ -81,7 +81,7 @@ describe('the judge of acknowledged writes', () => {
     );
   });
 
-  it('finds what was done twice', () => {
+  it('finds writes that were done twice', () => {
     expect(judged(write({ port: 1, atUs: 1, again: true }))[0]).toContain('was done twice');
   });
 

@@ -57,7 +57,7 @@ describe('the options of chaos on the stores', () => {
     });
   });
 
-  it('runs what is broken on the stores in which it can be', () => {
+  it('runs a broken variant on the stores in which it is possible', () => {
     expect(readSettings(['--broken', 'no-wait'])).toMatchObject({ stores: ['etcd'] });
     expect(readSettings(['--broken', 'no-guard'])).toMatchObject({
       stores: ['postgres', 'redis', 'etcd'],

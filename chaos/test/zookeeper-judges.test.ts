@@ -38,7 +38,7 @@ describe('judges of a soak', () => {
     expect(judgeCounters(stuck)).toHaveLength(2);
   });
 
-  it('tell what a writer knows', () => {
+  it('tell the knowledge of a writer', () => {
     expect(fateOf({ ok: true, value: 1 })).toBe('done');
     const fate = (error: unknown) => fateOf({ ok: false, error });
     expect(fate(new ConnectionLossError(true, {}))).toBe('in doubt');

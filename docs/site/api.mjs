@@ -8,7 +8,7 @@ import { slugOf } from './slug.mjs';
 
 const packages = ['packages/incumbent', 'packages/zookeeper', 'packages/redis-failover'];
 
-/** What can be imported: its name, and its source. */
+/** The entry points of a package: the name to import, and the source file. */
 export function entryPoints(path) {
   const { name, exports } = JSON.parse(
     readFileSync(join(repository, path, 'package.json'), 'utf8'),
@@ -49,7 +49,7 @@ async function makePages(path) {
     skipErrorChecking: true,
     excludePrivate: true,
     excludeInternal: true,
-    // What `Error` has is not ours to explain.
+    // The members of `Error` are not ours to explain.
     excludeExternals: true,
     disableSources: true,
     logLevel: LogLevel.Warn,
@@ -82,8 +82,8 @@ async function makePages(path) {
 }
 
 /**
- * `incumbent/backend` and the interface `Backend` of `incumbent` would be one file where names are
- * without case: TypeDoc numbers the page, though interfaces have none of their own here.
+ * `incumbent/backend` and the interface `Backend` of `incumbent` would be one file on file systems
+ * that ignore case. So TypeDoc numbers the page, though interfaces have none of their own here.
  */
 function unnumber(names) {
   const pathOf = (name) => join(generated.api, `${name}.md`);

@@ -7,7 +7,7 @@
 //
 // A bar for each row and column. `rows` chooses rows; `others` names those that are drawn in grey
 // (peers and floors). With `row` instead, there is a bar for each of `columns` in that one row.
-// `labels` gives rows or columns a shorter name. `scale` is `linear` (default) or `log`.
+// `labels` gives rows or columns a shorter name, and `scale` is `linear` (default) or `log`.
 
 /** A plugin of markdown-it. */
 export function charts(md) {

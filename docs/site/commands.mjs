@@ -1,5 +1,5 @@
 // Pages of the commands, from what they say of themselves: `incumbent` from its command table, the
-// other two from their `--help`. What a page of the site says of an option is what the command says.
+// other two from their `--help`. So the site says of an option exactly what the command says.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Files outside of docs/ to which pages link become pages: Markdown as it is, other files as code, a
-// folder as the list of what is in it.
+// Files outside of docs/ to which pages link become pages. Markdown stays as it is, another file
+// becomes code, and a folder becomes the list of its files.
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
 import MarkdownIt from 'markdown-it';

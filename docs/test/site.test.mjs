@@ -1,7 +1,8 @@
 // Opens every page of the built site in Chromium, as `npm run docs -- --test` does: light and dark,
-// on a wide screen and on a phone. Fails when a page logs an error, asks another host for something,
-// is wider than the screen, or has a link or an anchor that leads nowhere; when the search does not
-// find what it should; and when text has too little contrast. Pictures are left in docs/test/pictures.
+// on a wide screen and on a phone. Fails when a page logs an error, asks another host for
+// something, is wider than the screen, or has a link or an anchor without a target. Fails, too, when
+// the search does not find what it should, or when text has too little contrast. Pictures are left
+// in docs/test/pictures.
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
@@ -52,7 +53,7 @@ const pages = readdirSync(built, { recursive: true })
   .sort();
 const site = await serveSite();
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-/** What each page offers and asks for: its anchors, and the links of it. */
+/** For each page its anchors, and the links on it. */
 const anchors = new Map();
 const links = [];
 try {

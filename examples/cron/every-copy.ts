@@ -1,4 +1,4 @@
-/** What most begin with: a cron job that runs once in every copy of the program. */
+/** The usual beginning: a cron job that runs once in every copy of the program. */
 import cron from 'node-cron';
 import pg from 'pg';
 

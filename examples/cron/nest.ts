@@ -1,6 +1,6 @@
 /**
- * A cron job of NestJS that runs in one of all copies: every copy is woken by its own schedule, and
- * the first to be elected does the work.
+ * A cron job of NestJS that runs in one of all copies. Its own schedule wakes every copy, and the
+ * first to be elected does the work.
  *
  *     REDIS_URL=redis://… node examples/dist/cron/nest.js      # as often as you like
  */

@@ -37,8 +37,8 @@ const port = await new Promise<number>((resolve, reject) => {
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
 
-// What clients read of the leader: where it is, that they may repeat what it refused, and that they
-// are to wait while nobody leads, as long as their deadlines allow.
+// Clients read this of the leader. They may repeat a call that was refused, and they wait while
+// nobody leads, as long as their deadlines allow.
 const connectionParameters = JSON.stringify({
   methodConfig: [
     {

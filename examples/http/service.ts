@@ -22,7 +22,7 @@ const {
 const agent = new Agent();
 const election = createElection({ name: 'orders', backend: file(ELECTIONS), lease: LEASE });
 
-/** What this copy serves with while it leads. */
+/** The term of this copy while it leads, and what it serves with. */
 let leading: { readonly term: Term; readonly storage: Dispatcher } | undefined;
 
 const only = leaderOnly({

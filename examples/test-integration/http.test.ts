@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { Copies } from './support/copies.ts';
 import { leaderOf, oneLeadsAtATime } from './support/one-leads.ts';
 
-test('orders reach the copy that leads, whoever is asked, and another one goes on when it is gone', async () => {
+test('orders reach the copy that leads by way of any copy, and another one goes on when it is gone', async () => {
   const [port] = (await freePorts(1)) as [number];
   const directory = await makeServerDirectory('orders');
   const shared = { ELECTIONS: directory, LEASE: '2s', STORAGE: `http://127.0.0.1:${port}` };

@@ -41,7 +41,7 @@ describe.skipIf(isMissing(redisAvailable())).concurrent('BullMQ on Redis', () =>
   });
   afterAll(() => server?.close());
 
-  test('one copy decides what is due, all work', async () => {
+  test('one copy decides which work is due, all work', async () => {
     const client = await createClient({ url: server.url }).connect();
     for (const customer of customers) await client.hSet('customers', customer, '0');
     await using copies = await Copies.of('queue/bullmq', {

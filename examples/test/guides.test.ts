@@ -40,7 +40,7 @@ function placeIn(file: string, block: string): readonly number[] | undefined {
   return at === -1 ? undefined : wanted.map((_, i) => at + i);
 }
 
-/** What a page begins with: the reader's own program. */
+/** The page begins with the reader's own program. */
 const readersOwn = 'examples/cron/every-copy.ts';
 
 describe.each([...pages])('the guide %s', (_name, page) => {
@@ -72,7 +72,7 @@ describe.each([...pages])('the guide %s', (_name, page) => {
     expect(left).toEqual([]);
   });
 
-  test('links to what exists', () => {
+  test('links to pages that exist', () => {
     const links = [...page.matchAll(/\]\((\.{1,2}\/[^)#]+)/g)].map(([, path]) => path as string);
     for (const link of links) expect(() => readFileSync(join(directory, link))).not.toThrow();
   });

@@ -1,7 +1,7 @@
 /**
  * `npm run mutate`: breaks the sources in one place at a time, and expects a test or a seed of the
- * simulation to go red each time. What survives must stand in `mutation/survivors.json`, with
- * the reason why. See docs/evidence/testing.md.
+ * simulation to go red each time. Each surviving mutant must stand in `mutation/survivors.json`,
+ * with the reason why. See docs/evidence/testing.md.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
-/** What vitest's report of a run means for one mutant. */
+/** The part of vitest's report of a run that counts for one mutant. */
 
 /**
- * vitest tells of every file that it has ever run, as that file ended last. What failed on the mutant
- * before says nothing of this one.
+ * vitest tells of every file that it has ever run, as that file ended last. A failure on an earlier
+ * mutant says nothing of this one.
  */
 export function ofThisRun<Module extends { readonly moduleId: string }>(
   modules: readonly Module[],

@@ -1,7 +1,7 @@
 /**
- * What is broken on purpose: each operator looks at one node and says by what other text it is to be
- * replaced. A mutant must be a mistake that a person could make and a test should notice, so texts
- * of messages, types and logging are left alone.
+ * The ways to break the sources on purpose: each operator looks at one node and names the text that
+ * replaces it. A mutant must be a mistake that a person could make and a test should notice. So
+ * texts of messages, types and logging are left alone.
  */
 import type {
   BinaryExpression,
@@ -148,8 +148,8 @@ function calleeName(callee: Node): string {
 }
 
 /**
- * What a condition may be forced to. Negating it, or swapping `&&` for `||`, would add nothing: a
- * test that tells one of these apart from the code tells those apart too.
+ * The values that a condition may be forced to. Negating it, or swapping `&&` for `||`, would add
+ * nothing: a test that tells one of these apart from the code tells those apart too.
  */
 function forcedValues({ node, ancestors, key }: Visit): readonly ('true' | 'false')[] {
   const parent = ancestors.at(-1);

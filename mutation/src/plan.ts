@@ -1,4 +1,6 @@
-/** What the processes of a run agree upon: written once, before the first of them starts. */
+/**
+ * The plan that the processes of a run agree upon: written once, before the first of them starts.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-/** What a run found, for people and for programs. */
+/** The findings of a run, for people and for programs. */
 import { readFileSync } from 'node:fs';
 import type { Group } from './groups.ts';
 import type { Fate, Judgements, Stale } from './survivors.ts';
@@ -107,7 +107,9 @@ export function survivorsIn(path: string): ReadonlySet<string> {
   return new Set(mutants.filter(({ fate }) => fate === 'survived').map(({ id }) => id));
 }
 
-/** What an earlier run has killed, by the ids. The tests have not become fewer since. */
+/**
+ * The mutants that an earlier run has killed, by their ids. The tests have not become fewer since.
+ */
 export function killedIn(path: string): ReadonlyMap<string, Omit<Fate, 'mutant'>> {
   const { mutants } = JSON.parse(readFileSync(path, 'utf8')) as {
     mutants: readonly (Omit<Fate, 'mutant' | 'kind'> & {

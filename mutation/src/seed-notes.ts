@@ -8,7 +8,7 @@ export interface SeedNote {
   /** Its name. */
   readonly mechanism: string;
   readonly reached: readonly number[];
-  /** What all seeds took together. */
+  /** The time of all seeds together. */
   readonly ms: number;
   readonly failure: string | undefined;
 }

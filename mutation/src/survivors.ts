@@ -36,11 +36,11 @@ export function parseSurvivors(text: string, path: string): Judgements {
   return found;
 }
 
-/** What became of one mutant. */
+/** The fate of one mutant. */
 export interface Fate {
   readonly mutant: Mutant;
   readonly kind: 'failed' | 'timeout' | 'survived';
-  /** Who killed it: a test file, or the simulation. */
+  /** The killer: a test file, or the simulation. */
   readonly by: string | undefined;
   /** How that was told: the first line of an error. */
   readonly why: string | undefined;

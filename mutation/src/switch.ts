@@ -4,7 +4,7 @@
  */
 const active = Number(process.env['INCUMBENT_MUTANT'] ?? -1);
 
-/** Who wants to be told of each mutant that is come by; the tests do not run with a mutant then. */
+/** Told of each mutant that the code reaches; the tests do not run with a mutant then. */
 let note: ((number: number) => void) | undefined;
 
 export function isActive(number: number): boolean {

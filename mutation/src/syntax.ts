@@ -41,7 +41,10 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 }
 
-/** What the compiler erases. `as`, `satisfies` and `!` are not types: they hold an expression. */
+/**
+ * True for nodes that the compiler erases. The nodes of `as`, `satisfies` and `!` do not count as
+ * types, because they hold an expression.
+ */
 function isType({ type }: Node): boolean {
   if (!type.startsWith('TS')) return false;
   return !['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression'].includes(type);

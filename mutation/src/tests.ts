@@ -9,7 +9,7 @@ import { compiled } from './plan.ts';
 import type { Answer, Question } from './test-process.ts';
 import { failsAgain, tookTooLong } from './twice.ts';
 
-/** What one test file costs, and what it reaches, where no mutant is switched on. */
+/** The cost of one test file, and the mutants that it reaches, where no mutant is switched on. */
 export interface TestFile {
   readonly path: string;
   readonly ms: number;
@@ -134,8 +134,8 @@ export class Tests {
   }
 
   /**
-   * How the tests end without the mutant. What took too long is asked about each time: it may
-   * have been the machine.
+   * How the tests end without the mutant. A run that took too long is asked about each time: the
+   * machine may have been the cause.
    */
   async #withoutMutant(verdict: Verdict, files: readonly TestFile[]): Promise<Verdict> {
     const testFile = verdict.kind === 'failed' ? verdict.testFile : '';

@@ -1,6 +1,6 @@
 /**
- * What to believe of tests whose servers are real: a busy machine makes one fail now and then. Such a
- * failure counts only if the same test fails again.
+ * A busy machine makes tests with real servers fail now and then. Such a failure counts only if the
+ * same test fails again.
  */
 import type { TestFile, Verdict } from './tests.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describe, mutantsOf } from '../src/mutants.ts';
 
-/** What becomes of a statement in a function, without the operator's name. */
+/** The mutations of a statement in a function, without the operator's name. */
 function mutationsIn(statements: string, operator: string): string[] {
   return mutantsOf('a.ts', `function f(a, b, c) {\n${statements}\n}`)
     .filter((mutant) => mutant.operator === operator)

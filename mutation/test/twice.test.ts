@@ -62,7 +62,7 @@ test('a test that takes too long without the mutant, too, says nothing', async (
   expect(verdict).toEqual(passed);
 });
 
-test('what fails outside of any test runs again as a whole', async () => {
+test('a file that fails outside of any test runs again as a whole', async () => {
   const outside = { ...failure('nobody caught: gone'), testId: undefined };
   const { verdict, runs } = await play([outside, wrong]);
   expect(verdict).toEqual(wrong);

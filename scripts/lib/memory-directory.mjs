@@ -6,9 +6,9 @@ import { join } from 'node:path';
 const leastBytes = 4 * 2 ** 30;
 
 /**
- * A directory in memory for what tests start, or undefined where the machine has none to spare. Servers flush each
- * write to their disk, and one disk for a dozen of them makes an etcd wait for seconds: its leaders lose
- * their leases, as they should.
+ * A directory in memory for what tests start, or undefined where the machine has none to spare.
+ * Servers flush each write to their disk. One disk for a dozen of them makes an etcd wait for
+ * seconds, and its leaders lose their leases, as they should.
  */
 export function makeMemoryDirectory() {
   let directory;

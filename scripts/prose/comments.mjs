@@ -1,7 +1,7 @@
 // The comments of a TypeScript or JavaScript file, as Markdown texts.
 import { parse } from '@babel/parser';
 
-// What speaks to a tool and not to a person.
+// Comments that speak to a tool and not to a person.
 const directive =
   /^\s*(biome-ignore|oxlint-|eslint-|@ts-|v8 ignore|c8 ignore|istanbul|#region|#endregion)/;
 

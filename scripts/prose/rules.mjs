@@ -51,7 +51,10 @@ export function faultsOf(block) {
   return faults;
 }
 
-/** What is counted and allowed: sentences longer than we wish, and cells that cannot be scanned. */
+/**
+ * Counts of what is allowed but unwelcome: sentences longer than we wish, and cells that cannot be
+ * scanned.
+ */
 export function countsOf(block) {
   if (block.kind === 'heading') return { sentences: 0, longSentences: 0, cells: 0, longCells: 0 };
   const sentences = sentencesOf(block.text);

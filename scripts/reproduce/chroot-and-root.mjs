@@ -1,4 +1,4 @@
-// Two candidates reach one node of a real ZooKeeper server by different paths: one client has the
+// Two candidates reach one node of a real ZooKeeper server by different paths. One client has the
 // chroot /app and the root /inc, the other has no chroot and the root /app/inc. The leader falls
 // silent and its place is deleted. The other one must still wait the leader's belief out.
 

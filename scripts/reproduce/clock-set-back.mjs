@@ -1,7 +1,8 @@
-// A host is suspended for 6 s, everybody looks at the clocks once, and then the wall clock is set
+// A host is suspended for 6 s, and everybody looks at the clocks once. Then the wall clock is set
 // back by 6 s, as when the time is corrected after waking up. A leader with a belief of 12 s, the
-// watchdog of its process and the guard of `incumbent run` must all remember the 6 s: by then neither
-// clock shows them. To a process the end of a suspension is a wall clock that has jumped ahead.
+// watchdog of its process and the guard of `incumbent run` must all remember the 6 s. By then
+// neither clock shows them. To a process the end of a suspension is a wall clock that has jumped
+// ahead.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +14,10 @@ import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
 
 const beliefMs = 12_000;
 const suspendedMs = 6_000;
-/** Who has forgotten it goes on for 6 s more. Half of that is left to a slow machine. */
+/**
+ * A process that has forgotten the suspension goes on for 6 s more. Half of that is left to a slow
+ * machine.
+ */
 const longestMs = beliefMs - suspendedMs / 2;
 const root = fileURLToPath(new URL('../..', import.meta.url));
 

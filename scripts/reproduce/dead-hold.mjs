@@ -1,7 +1,7 @@
-// A nightly job on a real Redis holds its seat for a minute. It is done, and its machine dies: runner,
-// guard and all. The seat stays closed, and somebody wants to run the job again at once. `incumbent vacate`
-// must not lift the hold while the holder may be alive, must lift it when its lease is over, and must say
-// whose it was; then the job can be run.
+// A nightly job on a real Redis holds its seat for a minute. It is done, and its machine dies:
+// runner, guard and all. The seat stays closed, and somebody wants to run the job again at once.
+// `incumbent vacate` must not lift the hold while the holder may be alive, and must lift it when
+// its lease is over. It must say whose the hold was, and then the job can be run.
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 // A leader on a real PostgreSQL server believes while its table is dropped and made anew, and hears
-// nothing of it. A process that starts then knows nothing of that leader: it must not lead before the
-// old belief is over, nor with a token that was given before.
+// nothing of it. A process that starts then knows nothing of that leader. It must not lead before
+// the old belief is over, nor with a token that was given before.
 
 import { postgresAvailable, startPostgres } from '@incumbent/servers';
 import { startProxy } from '@incumbent/zookeeper/testing';

@@ -1,6 +1,6 @@
-// Comcast's go-leaderelection ends an election by `DeleteElection`. One of ours leads, and its work goes
-// on; one of theirs waits. What their library does is played step by step, with its own patience: ten
-// times 10 ms for the candidates to go, and ten times 10 ms for the election itself.
+// Comcast's go-leaderelection ends an election by `DeleteElection`. One of ours leads, and its work
+// goes on; one of theirs waits. Their library's part is played step by step, with its own patience.
+// It waits ten times 10 ms for the candidates to go, and ten times 10 ms for the election itself.
 
 import { connect } from '@incumbent/zookeeper';
 import { startServer } from '@incumbent/zookeeper/testing';

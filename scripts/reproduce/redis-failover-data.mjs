@@ -1,7 +1,8 @@
-// Which node has the data? Seven ways in which a Redis failover lost acknowledged writes, each without
-// persistence, with RDB and with AOF, with copies by disk and without, with one replica, two, and a replica of a
-// replica. In each a node that can be reached has all that was acknowledged. Prints for each scenario how many
-// writes were lost, and how many nodes were emptied that had them all while the primary had not.
+// Which node has the data? Seven ways in which a Redis failover lost acknowledged writes. Each is
+// tried without persistence, with RDB and with AOF, and with copies by disk and without. Each is
+// tried with one replica, with two, and with a replica of a replica. In each a node that can be
+// reached has all that was acknowledged. Prints for each scenario how many writes were lost, and how
+// many nodes were emptied that had them all while the primary had not.
 //
 //   npm run reproduce -- redis-failover-data --runs 20
 
@@ -207,7 +208,7 @@ class Play {
       zookeeper: zooKeeper.connectionString,
       root: this.#root,
       sessionTimeout: '4s',
-      // What is started again comes back before it counts as down.
+      // A node that is started again comes back before it counts as down.
       maxFailures: 6,
     });
     this.#running = this.#manager.run(this.#stop.signal);

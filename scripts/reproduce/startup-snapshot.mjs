@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const scenes = {
-  // What a user writes first.
+  // The first attempt of a user.
   plain: `
     import { startupSnapshot } from 'node:v8';
     const election = make('plain');
     startupSnapshot.setDeserializeMainFunction(() => contend(election));`,
-  // What the error says.
+  // The way that the error names.
   right: `
     import { startupSnapshot } from 'node:v8';
     startupSnapshot.setDeserializeMainFunction(() => contend(make('right')));`,
@@ -119,7 +119,7 @@ async function start(blob) {
   return JSON.parse(text);
 }
 
-/** What is wrong; undefined: nothing. */
+/** The fault that was found; undefined: none. */
 function judge(name, copies) {
   const looks = copies
     .flatMap(({ looks }, copy) => looks.map(([atMs, token]) => ({ atMs, token, copy })))

@@ -1,7 +1,7 @@
-// Redis, and then PostgreSQL, is restarted and keeps its data. Three copies of a nightly job are started
-// together with `incumbent run --try`. Nobody may be elected for a lease, for the server may have
-// forgotten a leader; and yet the job must run, once: one copy runs it, the other two say who, and
-// their exit codes tell that it is done.
+// Redis, and then PostgreSQL, is restarted and keeps its data. Three copies of a nightly job are
+// started together with `incumbent run --try`. Nobody may be elected for a lease, for the server
+// may have forgotten a leader. And yet the job must run, once. One copy runs it, the other two name
+// that copy, and their exit codes tell that it is done.
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -53,7 +53,7 @@ describe('cells', () => {
   });
 });
 
-describe('what is read', () => {
+describe('the prose that is read', () => {
   it('is neither code nor front matter, and lines are counted from the top of the file', () => {
     const page = `---\ntitle: ${words(40)}\n---\n\n\`\`\`sh\n${words(40)}\n\`\`\`\n\nThe page.\n`;
     expect(blocksOf(page)).toMatchObject([{ text: 'The page.', line: 9 }]);

@@ -68,7 +68,7 @@ export class EtcdServer extends LocalServer {
     this.#metricsPort = plan.metricsPort;
   }
 
-  /** What a client connects to: `127.0.0.1:2379`. */
+  /** The address for clients: `127.0.0.1:2379`. */
   get endpoint(): string {
     return `${this.host}:${this.port}`;
   }

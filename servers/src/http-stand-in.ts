@@ -1,4 +1,4 @@
-/** What stand-ins for HTTP services have in common: a server in this process, and what goes wrong with it. */
+/** The common part of stand-ins for HTTP services: a server in this process, and its faults. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';
 import type { ServerOptions } from 'node:https';

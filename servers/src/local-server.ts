@@ -1,4 +1,6 @@
-/** What all servers for tests have in common: one process on loopback, with a directory of its own. */
+/**
+ * The common part of all servers for tests: one process on loopback, with a directory of its own.
+ */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** What stand-ins for object stores have in common: buckets, a clock of their own, what came and goes wrong. */
+/**
+ * The common part of stand-ins for object stores: buckets, a clock of their own, the requests so
+ * far, and faults.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
 import { HttpStandIn } from './http-stand-in.ts';
@@ -75,7 +78,7 @@ export abstract class ObjectStandIn<Bucket, Logged extends LoggedObjectRequest>
   }
 }
 
-/** What is kept of every request, when its answer is over. */
+/** The note that is kept of every request, when its answer is over. */
 export function exchangeOf(
   { method = '', url = '', headers }: IncomingMessage,
   response: ServerResponse,

@@ -51,7 +51,7 @@ export class PostgresServer extends LocalServer {
     return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
   }
 
-  /** What `psql` prints for it, without headings. Rejects with what the server says. */
+  /** The output of `psql` for it, without headings. Rejects with what the server says. */
   async sql(text: string): Promise<string> {
     const { stdout } = await run(program('psql'), [
       ...['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', this.url, '-c', text],

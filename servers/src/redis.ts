@@ -69,9 +69,9 @@ export class RedisServer extends LocalServer {
 }
 
 /**
- * Resolves when replicas are given what their primary writes. One that took a whole copy gets nothing
- * more before its next report, up to a second later, and yet counts for min-replicas-to-write: what is
- * written then is lost with the primary.
+ * Resolves when replicas are given what their primary writes. A replica that took a whole copy gets
+ * nothing more before its next report, up to a second later. And yet it counts for
+ * min-replicas-to-write, so writes of that second are lost with the primary.
  */
 export async function replicasStream(
   primary: RedisServer,
@@ -134,7 +134,7 @@ function tlsArguments(port: number, { ca, server }: TestCertificates): string[] 
 
 export interface SentinelOptions {
   readonly primary: { readonly port: number };
-  /** What clients ask for. Default `incumbent`. */
+  /** The name that clients ask for. Default `incumbent`. */
   readonly name?: string;
   /** How long the primary is silent before it counts as gone. Default 500. */
   readonly downAfterMs?: number;

@@ -36,7 +36,7 @@ describe('the XML API', () => {
     expect(server.count('read')).toBe(2);
   });
 
-  test('gives the headers alone to HEAD, and a part to who asks for one', async () => {
+  test('gives the headers alone to HEAD, and a part to a request for one', async () => {
     const head = await get('/elections/a%2Fb%20c', {}, 'HEAD');
     expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
     expect(await head.text()).toBe('');

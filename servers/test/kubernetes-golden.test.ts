@@ -16,7 +16,10 @@ interface Answer {
 }
 type Answers = Readonly<Record<string, Answer>>;
 
-/** What no client of Leases asks for, so the stand-in does not play it. Each entry must be needed. */
+/**
+ * No client of Leases asks for these, so the stand-in does not play them. Each entry must be
+ * needed.
+ */
 const unlike: readonly string[] = [
   'create with a name to generate',
   // A real server refuses with 500 and without a reason, ours with one.

@@ -102,7 +102,7 @@ describe('objects', () => {
     expect(server.registry.revision).toBe(revision);
   });
 
-  test('that were deleted are not made again by who means the old one', async () => {
+  test('that were deleted are not made again by an update of the old one', async () => {
     const { body } = await call('POST', '', lease('x'));
     expect((await call('DELETE', '/x')).status).toBe(200);
     expect(refusal(await call('PUT', '/x', body))).toEqual([409, 'Status', 'Conflict']);

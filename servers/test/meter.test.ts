@@ -76,7 +76,7 @@ describe('a reader of requests', () => {
     expect(found).toEqual(expected);
   });
 
-  test.each(talks)('of %s refuses what is another protocol', (name) => {
+  test.each(talks)('of %s refuses another protocol', (name) => {
     const stranger = Buffer.from(`\x16\x03\x01\x02\0${'hello '.repeat(10)}\r\n\r\n`, 'latin1');
     expect(() => protocols[name].toServer().read(stranger)).toThrow();
   });
@@ -109,7 +109,7 @@ describe('round trips', () => {
     expect(client.taken).toBe(1);
   });
 
-  test('news of what another one has written are one, and what follows comes on top', () => {
+  test('the news of a write by another client is one round trip, and later trips come on top', () => {
     const trips = new RoundTrips();
     const leader = trips.traveller();
     const follower = trips.traveller();

@@ -46,7 +46,7 @@ async function runAll(): Promise<void> {
   process.exitCode = failed > 0 ? 1 : 0;
 }
 
-/** What is left over by rounding goes to the last ones. */
+/** Seeds that are left over by rounding go to the last ones. */
 function shareOf(index: number): number {
   const weights = chosen.map(({ weight = 1 }) => weight);
   const sum = weights.reduce((total, weight) => total + weight, 0);

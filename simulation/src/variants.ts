@@ -1,8 +1,8 @@
 /**
- * Checks the checker: patches a copy of the compiled library for each deliberately broken variant,
+ * Checks the checker. Patches a copy of the compiled library for each deliberately broken variant,
  * and runs the simulation on it until the variant is found. One that is not found is a failure, and
- * so is one whose patch no longer fits. Words on the command line choose variants by name. With `--background`
- * at the lowest priority, until standard input ends.
+ * so is one whose patch no longer fits. Words on the command line choose variants by name. With
+ * `--background` at the lowest priority, until standard input ends.
  */
 import {
   cpSync,
@@ -24,7 +24,7 @@ import { distOf } from './harness/packages.ts';
 import { SeedRunner } from './harness/pool.ts';
 import { mechanisms } from './mechanisms.ts';
 
-/** What is broken, and where it is looked for. */
+/** A broken variant, and the mechanism in which it is looked for. */
 interface Hunted {
   readonly mechanism: Mechanism;
   readonly variant: Variant;
@@ -59,7 +59,7 @@ const chosen = all.filter(({ variant }) =>
 );
 const outcomes: Outcome[] = [];
 try {
-  // What the copies import from elsewhere is found one level above them.
+  // The copies find their other imports one level above them.
   symlinkSync(join(root, 'node_modules'), join(scratch, 'node_modules'), 'junction');
   const waiting = [...chosen.entries()];
   const work = async () => {

@@ -1,6 +1,6 @@
 /**
- * What a rule of the failover may rest on, and what it may not. Each is told of the model and of real
- * servers alike, so none of them is only believed.
+ * The facts on which a rule of the failover may rest, and those on which it may not. Each is told
+ * of the model and of real servers alike, so none of them is only believed.
  */
 import { randomBytes } from 'node:crypto';
 import { redisAvailable } from '@incumbent/servers';
@@ -122,7 +122,7 @@ for (const kind of ['model', 'servers']) {
       expect(await trio.say(b, 'GET key')).toBe('"value"');
     });
 
-    test('a primary that is started from an RDB file serves those who have all, under a new id', async (context) => {
+    test('a primary that is started from an RDB file serves replicas that have all, under a new id', async (context) => {
       const trio = await Trio.open(kind, context, [rdb, none]);
       await trio.follow(b, a);
       await trio.say(a, 'SET key value');
@@ -278,7 +278,7 @@ for (const kind of ['model', 'servers']) {
       expect(await trio.say(b, 'GET key')).toBe(closes ? '"value"' : 'null');
     });
 
-    test('one that is killed before its append-only file is rewritten has what it had before the copy', async (context) => {
+    test('a replica that is killed before its append-only file is rewritten has its data of before the copy', async (context) => {
       const trio = await Trio.open(kind, context, [none, aof]);
       await trio.say(a, 'SET key value');
       await trio.say(b, 'SET own value');

@@ -1,4 +1,7 @@
-/** What of the model of Redis cannot be held to a real server. The rest: test-integration/redis-facts.test.ts. */
+/**
+ * The part of the model of Redis that cannot be held to a real server. The rest:
+ * test-integration/redis-facts.test.ts.
+ */
 import { expect, test } from 'vitest';
 import { Random } from '../src/harness/random.ts';
 import type { GivenSettings } from '../src/redis/index.ts';
@@ -73,7 +76,7 @@ test('a promoted replica goes on from the story of its primary, and the others f
   expect(idsOf(await set.info('c'))).toEqual(next);
 });
 
-test('a machine that loses its power loses what was not synced, and nobody is told', async () => {
+test('a machine that loses its power loses writes that were not synced, and nobody is told', async () => {
   const set = new Trio({ appendonly: 'yes' });
   await set.follow('b', 'a');
   await set.say('a', 'SET early value');
@@ -82,7 +85,7 @@ test('a machine that loses its power loses what was not synced, and nobody is to
   set.time.advance(5_000);
   expect((await set.info('b')).get('master_link_status')).toBe('up');
   set.node('a').start();
-  // What a replica reports over a connection that the machine does not know is answered by a reset.
+  // A replica that reports over a connection that the machine does not know is answered by a reset.
   set.time.advance(5_000);
   const info = await set.info('b');
   expect(info.get('master_link_status')).toBe('up');
@@ -91,7 +94,7 @@ test('a machine that loses its power loses what was not synced, and nobody is to
   expect(await set.say('a', 'GET late')).toBe(null);
 });
 
-test('what is held in one direction arrives in order when it is let go', async () => {
+test('messages that are held in one direction arrive in order when they are let go', async () => {
   const set = new Trio();
   await set.follow('b', 'a');
   const link = set.model.link('b', 'a');

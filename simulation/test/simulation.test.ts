@@ -69,7 +69,7 @@ test.each(simulated)('%s: different seeds take different courses', async (_name,
 test('a broken promise is named, with its schedule and how to see it again', async () => {
   const broken: Library = {
     ...library,
-    // Whoever asks is told that nobody holds the seat.
+    // A candidate that asks is told that nobody holds the seat.
     leaseBackend: (options) =>
       leaseBackend({
         ...options,
@@ -271,13 +271,16 @@ test('nothing of a dead process runs', async () => {
   expect(ran).toEqual([]);
 });
 
-test.each(mechanisms)('$name: what no seed has contained is missing, by name', (mechanism) => {
-  const coverage = new Coverage();
-  expect(missing(mechanism, coverage)).toEqual(mechanism.required);
-  for (const name of mechanism.required) coverage.count(name);
-  expect(missing(mechanism, coverage)).toEqual([]);
-  expect(coverageTable(mechanism, coverage)).toContain('crashes');
-});
+test.each(mechanisms)(
+  '$name: events that no seed has contained are missing, by name',
+  (mechanism) => {
+    const coverage = new Coverage();
+    expect(missing(mechanism, coverage)).toEqual(mechanism.required);
+    for (const name of mechanism.required) coverage.count(name);
+    expect(missing(mechanism, coverage)).toEqual([]);
+    expect(coverageTable(mechanism, coverage)).toContain('crashes');
+  },
+);
 
 test.each(mechanisms)(
   '$name: every variant has a name of its own, edits of what is loaded, and guarantees that it breaks',

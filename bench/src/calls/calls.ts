@@ -3,7 +3,7 @@ export type Methods<M> = {
   readonly [K in keyof M]: { readonly params: object; readonly result: unknown };
 };
 
-/** What is asked, and what comes back for it. */
+/** A question to a process, and its answer. */
 export interface Call {
   readonly id: number;
   readonly method: string;

@@ -1,4 +1,4 @@
-/** What is called over gRPC: a question that says nothing, and `Served` as JSON. */
+/** The method that is called over gRPC: its question is empty, its answer is `Served` as JSON. */
 import type { Served } from './messages.ts';
 
 interface Definition {

@@ -1,18 +1,19 @@
 /**
- * What the processes are asked and answer, in lines of JSON on their stdin and stdout. Instants are
- * monotonic ms, whose origin all processes of a machine share.
+ * Questions to the processes and their answers, in lines of JSON on their stdin and stdout.
+ * Instants are monotonic ms, whose origin all processes of a machine share.
  */
 
 export const transports = ['grpc', 'http'] as const;
 export type Transport = (typeof transports)[number];
 
 /**
- * `following`: by the resolver, or `toLeader`. `retrying`: the same with a retry policy as documented,
- * gRPC only. `static`: to an address, at a method that is served whoever leads.
+ * - `following`: by the resolver, or by `toLeader`.
+ * - `retrying`: the same with a retry policy as documented, gRPC only.
+ * - `static`: to an address, at a method that is served by leader and follower alike.
  */
 export type CallerName = 'following' | 'retrying' | 'static';
 
-/** What a service answers. */
+/** The answer of a service. */
 export interface Served {
   /** Of the term that it leads; null where whether it leads does not matter. */
   readonly token: string | null;

@@ -1,4 +1,4 @@
-/** What the benchmarks of following share: processes of ours. */
+/** The processes of ours that the benchmarks of following share. */
 import { fileURLToPath } from 'node:url';
 import type { Methods } from '../calls/calls.ts';
 import { Remote } from '../calls/remote.ts';

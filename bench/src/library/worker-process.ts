@@ -13,7 +13,7 @@ export class WorkerProcess<Told extends { readonly say: string }, Order extends 
   readonly #child: ChildProcess;
   readonly #name: string;
   readonly #ended: Promise<void>;
-  /** What it told and nobody has asked for yet. */
+  /** Messages of the worker that nobody has asked for yet. */
   #told: Told[] = [];
   #end: string | undefined;
 

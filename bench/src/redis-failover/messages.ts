@@ -1,9 +1,9 @@
 /**
- * What the processes are asked and answer, in lines of JSON on their stdin and stdout. Instants are
- * monotonic ms, whose origin all processes of a machine share.
+ * Questions to the processes and their answers, in lines of JSON on their stdin and stdout.
+ * Instants are monotonic ms, whose origin all processes of a machine share.
  */
 
-/** What a manager has told, and the steps of a move: `at before revoke`, `at after promote`, … */
+/** A message of a manager, or a step of a move: `at before revoke`, `at after promote`, … */
 export interface Told {
   readonly what: string;
   readonly node: string | null;

@@ -1,4 +1,4 @@
-/** What the benchmarks of the failover share: servers and processes of ours. */
+/** The servers and processes that the benchmarks of the failover share. */
 import { fileURLToPath } from 'node:url';
 import type { RedisServer } from '@incumbent/servers';
 import { replicasStream, startRedis, startSentinel, waitFor } from '@incumbent/servers';

@@ -1,10 +1,10 @@
 /**
- * What the process of a candidate is asked and answers, in lines of JSON on its stdin and stdout.
- * Instants are monotonic ms, whose origin all processes of a machine share.
+ * Questions to the process of a candidate and its answers, in lines of JSON on its stdin and
+ * stdout. Instants are monotonic ms, whose origin all processes of a machine share.
  */
 export type StoreName = 'file' | 'postgres' | 'redis' | 'etcd' | 'kubernetes';
 
-/** Who takes part. */
+/** A contender of the benchmarks. */
 export interface ContenderInfo {
   readonly store: StoreName;
   readonly isOurs: boolean;
@@ -56,8 +56,9 @@ export interface CandidateMethods {
     readonly result: { readonly readMs: readonly number[]; readonly writeMs: readonly number[] };
   };
   /**
-   * The least that a hand-over takes: `wake` writes a record and tells who listens; that one reads, and
-   * writes. `listen` is answered when it listens (false: it cannot), `woken` when the last write is done.
+   * The least that a hand-over takes: `wake` writes a record and notifies the listener, which reads
+   * and writes. `listen` is answered when it listens (false: it cannot), `woken` when the last
+   * write is done.
    */
   readonly listen: { readonly params: { readonly topic: string }; readonly result: boolean };
   readonly woken: { readonly params: object; readonly result: { readonly atMs: number } };

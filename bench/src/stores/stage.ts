@@ -1,4 +1,4 @@
-/** What the benchmarks of the stores share: the servers, and who takes part. */
+/** The servers and contenders that the benchmarks of the stores share. */
 import { fileURLToPath } from 'node:url';
 import type { Meter, ProtocolName, Traveller } from '@incumbent/servers';
 import {
@@ -37,7 +37,7 @@ interface Server {
 export interface Stage {
   readonly surroundings: Surroundings;
   readonly scale: Scale;
-  /** Who takes part. */
+  /** The contenders that take part. */
   readonly names: readonly ContenderName[];
   /** Why others do not. */
   readonly absent: ReadonlyMap<StoreName, string>;

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- stores`: elections on the stores that teams run, beside the store's own round trip, the
- * Election of `etcd3` and a loop of `redlock`, in one run. Ends with 0 also when a goal is missed; with 1
- * when something could not be measured or an election was wrong.
+ * `npm run bench -- stores`: elections on the stores that teams run. The same run measures the
+ * store's own round trip, the Election of `etcd3` and a loop of `redlock`. Ends with 0 also when a
+ * goal is missed; with 1 when something could not be measured or an election was wrong.
  */
 import { loadavg } from 'node:os';
 import type { Benchmark } from '../benchmark.ts';

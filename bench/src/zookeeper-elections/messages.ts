@@ -1,6 +1,6 @@
 /**
- * What the process of a candidate is asked and answers, in lines of JSON on its stdin and stdout.
- * Instants are monotonic ms, whose origin all processes of a machine share.
+ * Questions to the process of a candidate and its answers, in lines of JSON on its stdin and
+ * stdout. Instants are monotonic ms, whose origin all processes of a machine share.
  */
 export const peerNames = [
   'ours',

@@ -3,12 +3,12 @@ import { monotonicMs, sleep } from '../clock.ts';
 
 const lookEveryMs = 200;
 
-/** What a server counts by itself. */
+/** Counters that a server keeps by itself. */
 export interface Counters {
   readonly atMs: number;
   /** Of all writes, also those that only check. */
   readonly transactions: number;
-  /** What has come from clients, pings too. */
+  /** Packets from clients, pings too. */
   readonly packetsReceived: number;
 }
 

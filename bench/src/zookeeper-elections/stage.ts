@@ -1,4 +1,4 @@
-/** What the benchmarks of elections on ZooKeeper share: the servers, and who takes part. */
+/** The servers and candidates that the benchmarks of elections on ZooKeeper share. */
 import { fileURLToPath } from 'node:url';
 import type { TestServer } from '@incumbent/zookeeper/testing';
 import { startEnsemble, startServer } from '@incumbent/zookeeper/testing';
@@ -10,7 +10,7 @@ import type { CandidateMethods, ManyMethods, PeerName } from './messages.ts';
 
 /** ZooKeeper's own default. */
 export const tickTimeMs = 2_000;
-/** What a client asks for by default. */
+/** The session timeout that a client asks for by default. */
 export const sessionTimeoutMs = 10_000;
 
 export const topologies = ['standalone', 'ensemble'] as const;

@@ -1,4 +1,4 @@
-/** What the figures of ours are to be, and whether they are. */
+/** The goals of our figures, and whether they are met. */
 import { digits, median } from '../figure.ts';
 import type { MetricId } from './metrics.ts';
 import { metrics } from './metrics.ts';

@@ -1,7 +1,7 @@
 /**
- * What the process of a candidate is asked and answers, in lines of JSON on its stdin and stdout,
- * so that a candidate need not be written in JavaScript. Instants are monotonic ms, whose origin
- * all processes of a machine share.
+ * Questions to the process of a candidate and its answers. They are lines of JSON on its stdin and
+ * stdout, so that a candidate need not be written in JavaScript. Instants are monotonic ms, whose
+ * origin all processes of a machine share.
  */
 export const candidateNames = ['ours', 'NZC', 'native', 'kazoo', 'raw', 'raw+decode'] as const;
 export type CandidateName = (typeof candidateNames)[number];

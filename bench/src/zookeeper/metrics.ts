@@ -1,4 +1,4 @@
-/** What is measured, in the order of the tables. */
+/** The metrics, in the order of the tables. */
 
 export type Unit = 'per s' | 'µs' | 'ms' | 'bytes' | 'MiB' | '% of a core' | '';
 

@@ -1,11 +1,11 @@
-/** What the page of the benchmarks shows of the ZooKeeper client: a column for each client. */
+/** The section on the ZooKeeper client in the page of the benchmarks: a column for each client. */
 import type { ResultLine } from '../kept-results.ts';
 import type { MetricId } from './metrics.ts';
 import { metrics } from './metrics.ts';
 import type { Line } from './report.ts';
 import { heading, tableOf } from './report.ts';
 
-/** What is looked at first. */
+/** The metrics that readers look at first. */
 const charted: readonly MetricId[] = ['get100Rate', 'canned1000Cpu', 'watchBytes'];
 
 export function zooKeeperSectionOf(result: readonly ResultLine[]): string[] {

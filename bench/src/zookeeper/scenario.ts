@@ -8,7 +8,7 @@ import type { Column, Results } from './results.ts';
 
 export type Client = Remote<ClientMethods>;
 
-/** What all scenarios of a run share. */
+/** Shared by all scenarios of a run. */
 export interface Stage {
   readonly surroundings: Surroundings;
   readonly peers: Peers;

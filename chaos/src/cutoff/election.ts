@@ -99,7 +99,7 @@ export class ElectionUnderFault {
     await check;
   }
 
-  /** What an operator does by hand at this moment, if anything. */
+  /** An operator's deletion by hand at this moment, if the scenario has one. */
   async operate(moment: 'deleted before' | 'deleted after'): Promise<void> {
     if (this.plan.scenario !== moment) return;
     const place = this.a.find('leading')?.place;
@@ -115,12 +115,12 @@ export class ElectionUnderFault {
     throw new Error(`${this.#name}: A still leads ${patienceMs / 1000} s after B`);
   }
 
-  /** What became of it; ends its processes. */
+  /** The outcome of the election; ends its processes. */
   async outcome(faultMs: number): Promise<Outcome> {
     const { plan } = this;
     const said: Said[] = [];
     let longestGapMs = 0;
-    // Who was killed says nothing any more.
+    // A killed candidate says nothing any more.
     const asked = this.candidates.filter(({ hasEnded }) => !hasEnded);
     for (const candidate of asked) {
       const report = await candidate.report();

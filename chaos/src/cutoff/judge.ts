@@ -1,6 +1,6 @@
 import type { Spell } from './messages.ts';
 
-/** What two candidates of one election said of themselves, and when. */
+/** The statements of one candidate about itself, with their times. */
 export interface Said {
   readonly candidate: string;
   readonly spells: readonly Spell[];
@@ -8,8 +8,8 @@ export interface Said {
 
 /**
  * For how long two of them would have said "I lead" at once, in ms. A spell lasts from the first
- * moment in which the candidate could ask to the first in which it was told no: longer, if anything,
- * than the samples show.
+ * moment in which the candidate could ask to the first denial. That is longer, if anything, than
+ * the samples show.
  */
 export function overlapMs(all: readonly Said[], nowMs: number): number {
   let sum = 0;

@@ -1,4 +1,4 @@
-/** What a candidate's process is told at its start and what it prints; kazoo_candidate.py speaks it too. */
+/** The orders and messages of a candidate's process; kazoo_candidate.py speaks them too. */
 
 /** All instants in ms of the machine's monotonic clock, which all processes share. */
 export interface CandidatePlan {
@@ -36,7 +36,7 @@ export type CandidateMessage =
   | { readonly type: 'leading'; readonly atMs: number; readonly place?: string }
   | { readonly type: 'over'; readonly atMs: number }
   | ({ readonly type: 'check' } & Check)
-  /** What the client was told of its connection. */
+  /** The state of its connection, as the client was told. */
   | { readonly type: 'state'; readonly atMs: number; readonly state: string }
   | { readonly type: 'failed'; readonly message: string }
   | {

@@ -1,6 +1,6 @@
 /**
- * Three servers, each in a network namespace, around the one where this process is; and a client `a`
- * that has a link of its own to each server, one of them up.
+ * Three servers, each in a network namespace, around the one where this process is. A client `a` has
+ * a link of its own to each server, one of them up.
  *
  *     s1 ──┐                        ┌── s1
  *     s2 ──┼── hub: this process   a┼── s2
@@ -15,7 +15,7 @@ const clientAddress = '10.78.0.1';
 /** To be made once, in a network of one's own, with which it ends. */
 export class Network {
   readonly seats: readonly MemberSeat[];
-  /** What a process that reaches one server alone is started under. */
+  /** The command under which a process that reaches one server alone is started. */
   readonly behindOneServer: readonly string[] = within('a');
 
   /** @throws what `ip` says */
@@ -78,7 +78,7 @@ function addressOf(server: number): string {
   return `10.77.0.${server}`;
 }
 
-/** What becomes a process in a namespace. */
+/** The start of a command that runs in a namespace. */
 function within(name: string): readonly string[] {
   return ['nsenter', `--net=/run/netns/${name}`];
 }

@@ -32,7 +32,7 @@ async function lead(term: Term<{ readonly path: string }>): Promise<void> {
   tell({ type: 'leading', atMs: lastMs, place: term.guard.path });
   for (;;) {
     const atMs = monotonicMs();
-    // Who is not asked does not answer: a gap in which this process stood still counts all the same.
+    // A process that stood still asked nothing, so a gap in its samples counts all the same.
     longestGapMs = Math.max(longestGapMs, atMs - lastMs);
     if (!term.isLeading()) {
       kept.untilMs = Math.min(monotonicMs(), lastMs + Math.max(remainingMs, sampleEveryMs));
@@ -51,7 +51,10 @@ async function lead(term: Term<{ readonly path: string }>): Promise<void> {
   tell({ type: 'over', atMs: kept.untilMs });
 }
 
-/** What looks safe, until the last sign of life that the leader server saw came well before the check. */
+/**
+ * A timing that looks safe as long as nobody considers that the leader server's last sign of life
+ * came well before the check.
+ */
 function reckoned(timeoutMs: number): TimingOptions {
   const renewEvery = timeoutMs / 10;
   return { renewEvery, belief: timeoutMs - (renewEvery + tickMs) };

@@ -1,15 +1,15 @@
 /** Which cuts are made in a run, and which elections are held while they are. */
 
-/** Who A and B are. In the last two they share an election in kazoo's layout. */
+/** The libraries of A and B. In the last two they share an election in kazoo's layout. */
 export type Who = 'ours' | 'kazoo' | 'ours before kazoo' | 'kazoo before ours';
 
 /**
- * `cut`: A leads, then its server is cut off.
- * `deleted after`, `deleted before`: and an operator on the other side deletes A's place by hand.
- * `quiet`: A has sent nothing but pings for more than half its timeout when its predecessor resigns;
- * its server is struck the moment A's first check is answered. This election says when the round's
- * fault comes.
- * `quiet, killed`: the same, but the predecessor is killed, so A waits when it is struck.
+ * - `cut`: A leads, then its server is cut off.
+ * - `deleted after`, `deleted before`: and an operator on the other side deletes A's place by hand.
+ * - `quiet`: A has sent nothing but pings for more than half its timeout when its predecessor
+ *   resigns. Its server is struck the moment A's first check is answered. This election says when
+ *   the round's fault comes.
+ * - `quiet, killed`: the same, but the predecessor is killed, so A waits when it is struck.
  */
 export type Scenario = 'cut' | 'deleted after' | 'deleted before' | 'quiet' | 'quiet, killed';
 
@@ -20,7 +20,7 @@ export interface ElectionPlan {
 }
 
 export interface RoundPlan {
-  /** What happens to A's server. `freeze`: SIGSTOP. */
+  /** The fault of A's server. */
   readonly fault: 'cut' | 'freeze';
   /** At most one is `quiet`. */
   readonly elections: readonly ElectionPlan[];

@@ -5,7 +5,7 @@ import type { Check } from './messages.ts';
 import { draw } from './picture.ts';
 import type { PlayedRound } from './round.ts';
 
-/** What happened in one election, in ms from the fault on. */
+/** The events of one election, in ms from the fault on. */
 export interface Recording {
   readonly recordedOn: string;
   readonly tickMs: number;

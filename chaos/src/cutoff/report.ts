@@ -23,8 +23,8 @@ export function describeElection(plan: ElectionPlan, fault: RoundPlan['fault']):
 }
 
 /**
- * What is wrong with an outcome; undefined when it is only measured. A server that is cut off serves
- * on for `servesMs`; where the session is over well before, kazoo must have two leaders: else nothing
+ * The faults of an outcome; undefined when it is only measured. A server that is cut off serves on
+ * for `servesMs`. Where the session is over well before, kazoo must have two leaders: else nothing
  * was cut off.
  */
 export function faultsOf(
@@ -43,7 +43,7 @@ export function faultsOf(
   if (limits.judgeBound && takeoverMs > boundMs) {
     found.push(`B led ${seconds(takeoverMs)} after the fault, and not within ${seconds(boundMs)}`);
   }
-  // Who does not lead cannot overlap: nothing was put to the test.
+  // A candidate that does not lead cannot overlap: nothing was put to the test.
   if (apartMs === undefined && plan.scenario !== 'quiet, killed') found.push('A did not lead');
   return found;
 }

@@ -26,7 +26,7 @@ export interface PlayedRound {
 
 /** A term is confirmed several times before its server is struck, and not always at the same point. */
 const leadsForMs = { least: 1_000, more: 1_000 };
-/** What a candidate might wrongly believe when its server is back. */
+/** Time for a candidate to believe wrongly after its server is back. */
 const afterHealingMs = 1_500;
 
 /** Plays one fault; all is whole again when it resolves. */

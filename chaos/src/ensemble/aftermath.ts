@@ -11,7 +11,8 @@ export async function judgeSurvivors(arena: Arena, boundMs: number): Promise<str
   const ids = [...fleet.candidates.keys()];
   const problems = [...(await queueProblems(arena, ids, boundMs))];
   const led = new Set<string>();
-  // Whoever gave up stands behind all others, so each leads in turn, unless one is lost on the way.
+  // A leader that gave up stands behind all others, so each leads in turn, unless one is lost on
+  // the way.
   for (let changes = 0; led.size < ids.length && changes < 3 * ids.length; changes += 1) {
     const leader = await somebodyWorks(arena, 'the last change');
     led.add(leader.candidate);

@@ -6,13 +6,13 @@ import { startSlackMs } from '../harness/start-slack.ts';
  *
  *     T + 2·tick + H·(1+ρ)/(1−ρ) + 3·X + start
  *
- * T        the servers keep the place of a leader that is gone for its session timeout, counted anew
- *          whenever they elect a leader among themselves; candidates that cannot lead (frozen, cut
- *          off) and stand before others lose their places at the same time
- * 2·tick   sessions are looked at once in a tick, and found to be over up to a tick late
- * H·(…)    the successor waits the belief of an unclean leader out
- * 3·X      it lists, reads and commits, each at its slowest
- * start    `startSlackMs`: for the machine, not for us
+ * - T: the servers keep the place of a leader that is gone for its session timeout, counted anew
+ *   whenever they elect a leader among themselves. Candidates that cannot lead (frozen, cut off) and
+ *   stand before others lose their places at the same time.
+ * - 2·tick: the servers look at sessions once in a tick, and find them over up to a tick late.
+ * - H·(…): the successor waits the belief of an unclean leader out.
+ * - 3·X: it lists, reads and commits, each at its slowest.
+ * - start: `startSlackMs`, for the machine, not for us.
  *
  * It counts from the last of: an effect, a strike, the moment in which a majority of the servers was
  * seen to serve. How long the servers take to elect a leader is theirs, so it is measured and
@@ -32,9 +32,9 @@ export function leaderBoundMs(timings: readonly Timing[], tickMs: number): numbe
 
 /**
  * How long the servers may take to serve again when a majority of them runs and can talk. A frozen
- * leader is missed after `syncLimit` ticks; votes that were lost are cast again after pauses that
- * grow; servers that start do so on a machine that does other things as well. Usually 2 to 5 s, and
- * 30 s were seen with ten processes waiting for each processor.
+ * leader is missed after `syncLimit` ticks, and lost votes are cast again after pauses that grow.
+ * Servers that start do so on a machine that does other things as well. Usually 2 to 5 s, and 30 s
+ * were seen with ten processes waiting for each processor.
  */
 export function electionBoundMs(tickMs: number, syncLimit: number): number {
   return syncLimit * tickMs + 60_000;

@@ -3,7 +3,7 @@ import type { Auditor } from '../zookeeper/auditor.ts';
 /** A node in the queue, as it is stored. */
 export interface StoredPlace {
   readonly path: string;
-  /** What the store numbered its creation by: the token of the term it may have. */
+  /** The number that the store gave its creation: the token of the term it may have. */
   readonly czxid: bigint;
   /** The id of the candidate, as its data says. */
   readonly candidate: string;

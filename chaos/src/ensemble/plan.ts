@@ -3,10 +3,10 @@ import { anyLength, drawRounds, namesOf } from '../harness/rounds.ts';
 import type { UsualFault } from '../harness/strike-candidates.ts';
 import type { ProcessFault } from '../zookeeper/plan.ts';
 
-/** What happens to one who waits. */
+/** The faults of a waiting candidate. */
 export type WaitingFault = 'kill both' | 'freeze both' | 'withdraw' | 'delete place' | 'silence';
 
-/** What happens to the leader. */
+/** The faults of the leader. */
 export type LeaderFault =
   | UsualFault
   /** The supervisor killed, and the next leader's before its program has started. */
@@ -20,7 +20,7 @@ export type LeaderFault =
 /** Needs servers with a network of their own. */
 export type PartingFault = 'part leader' | 'part follower' | 'deafen leader' | 'mute leader';
 
-/** What happens to the servers, or to all connections at once. */
+/** The faults of the servers, or of all connections at once. */
 export type ServerFault = ProcessFault | 'cut everybody' | PartingFault;
 
 const leaderFaults: Cards<LeaderFault> = {
@@ -79,7 +79,7 @@ export type Round = AnyRound<LeaderFault, WaitingFault, ServerFault>;
 
 /** Rounds that every run needs, however short. */
 const openings: readonly Opening<LeaderFault, WaitingFault, ServerFault>[] = [
-  // Whoever believes in its server still believes in it when the next one leads.
+  // The stranded leader still believes in its server when the next one leads.
   { leader: 'strand', leaderLength: 2.4 },
   { leader: 'freeze and delete' },
   { leader: 'kill supervisor', server: 'freeze leader' },

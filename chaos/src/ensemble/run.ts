@@ -41,7 +41,7 @@ const syncLimit = 10;
 const leasesMs = [2_000, 4_000, 3_000];
 const stopTimeoutMs = 1_000;
 const staggerMs = 150;
-/** What the end of a run takes. */
+/** The time that the end of a run takes. */
 const endMs = 30_000;
 /** A candidate that starts gives up when it cannot reach the store for so long. */
 const connectPatienceMs = 20_000;

@@ -1,7 +1,7 @@
 /**
  * Chaos on an ensemble: candidates under `incumbent run` on three ZooKeeper servers. Servers and
- * candidates are killed, frozen, cut off and replaced as a seed determines. What the programs did is
- * judged by their log. See ../../README.md.
+ * candidates are killed, frozen, cut off and replaced as a seed determines. The log of the programs
+ * is judged. See .. /.. /README.md.
  */
 import process from 'node:process';
 import { serverAvailable } from '@incumbent/zookeeper/testing';

@@ -82,7 +82,7 @@ export class Servers {
       const asked = this.#able;
       const modes = await Promise.all([...asked].map(modeOf));
       this.look();
-      // Who was struck meanwhile may have answered before.
+      // A server that was struck meanwhile may have answered before.
       const same = asked.size === this.#able.size && [...asked].every((m) => this.#able.has(m));
       const state = same ? stateOf(modes, this.ensemble.members.length) : undefined;
       if (state !== undefined) this.#enter(state, monotonicMs());

@@ -60,7 +60,7 @@ async function strikeWaiting(
     const candidate = free.find(({ id }) => id === place.candidate);
     return candidate === undefined ? [] : [{ candidate, token: place.czxid }];
   });
-  // Whoever is next matters most.
+  // The next in the queue matters most.
   const index = strike.choice < 0.6 ? 0 : Math.floor(strike.choice * waiting.length);
   const victim = waiting[index];
   if (victim === undefined) return arena.note(`nobody to ${strike.fault} while it waits`);

@@ -7,11 +7,11 @@ import type { Fault } from './plan.ts';
  *
  *     W + D·(1+ρ) + 1.1·P + 3·X + start
  *
- * W       until the old leader has written for the last time (below)
- * D·(1+ρ) the others may have to see its last record unchanged for a lease, by a slow clock
- * 1.1·P   a poll with its jitter, where nothing announced the change
- * 3·X     read, win, and commit who acts for the term, each at its slowest
- * start   `startSlackMs`
+ * - W: until the old leader has written for the last time (below).
+ * - D·(1+ρ): the others may have to see its last record unchanged for a lease, by a slow clock.
+ * - 1.1·P: a poll with its jitter, where nothing announced the change.
+ * - 3·X: read, win, and commit who acts for the term, each at its slowest.
+ * - start: `startSlackMs`.
  *
  * Most takeovers are far quicker: a death is proved, or the seat given back. The table tells.
  */
@@ -26,7 +26,7 @@ export function takeoverBoundMs(fault: Fault, timing: Timing): number {
   );
 }
 
-/** W. Who was killed or is frozen writes no more. */
+/** W. A supervisor that was killed or is frozen writes no more. */
 function lastWriteMs(fault: Fault, timing: Timing): number {
   const { renewEveryMs, operationTimeoutMs, stopMarginMs, stopTimeoutMs } = timing;
   switch (fault) {

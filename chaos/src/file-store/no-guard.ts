@@ -1,6 +1,7 @@
 /**
- * `--broken no-guard`: in place of `incumbent run`. It leads by the rules, and starts its program by
- * itself, behind no gate; it stops it when it is told to, but nobody does when it cannot.
+ * `--broken no-guard`: in place of `incumbent run`. It leads by the rules, but starts its program
+ * by itself, behind no gate. It stops the program when it is told to, and nobody does when it
+ * cannot.
  */
 import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';

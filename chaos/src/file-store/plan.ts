@@ -1,7 +1,7 @@
 import { seeded, shuffle } from '@incumbent/servers';
 import type { Timing } from 'incumbent';
 
-/** What happens to the leader, and in how many of twenty rounds. */
+/** The faults of the leader, and in how many of twenty rounds each comes. */
 const deck = {
   'kill supervisor': 3,
   'kill guard': 2,
@@ -23,7 +23,10 @@ const deck = {
 export type Fault = keyof typeof deck;
 export const faults = Object.keys(deck) as readonly Fault[];
 
-/** What a round does. All of it follows from the seed, whatever the candidates then do. */
+/**
+ * The fault of a round, and its times. All of it follows from the seed, whatever the candidates
+ * then do.
+ */
 export interface Round {
   /** From 1. */
   readonly number: number;

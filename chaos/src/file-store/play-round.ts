@@ -22,7 +22,7 @@ export interface Arena {
 
 export interface Outcome {
   readonly struck: TermActivity;
-  /** Who leads now; the struck one itself if it survived a short freeze. */
+  /** The leader now; the struck one itself if it survived a short freeze. */
   readonly leader: TermActivity;
   /** From the fault to the first effect of the next term; undefined: the struck one goes on. */
   readonly takeoverMs: number | undefined;
@@ -57,7 +57,7 @@ export async function playRound(arena: Arena, round: Round): Promise<Outcome> {
     () => {
       const latest = newest(log);
       if (latest.token > strike.token) return latest;
-      // What it does later than this it can only do because it has renewed since.
+      // Effects later than this prove that it has renewed since.
       const { thawedNs } = strike;
       if (thawedNs !== undefined && latest.lastNs > thawedNs + nsOf(timing.beliefMs)) return latest;
       return undefined;
@@ -84,8 +84,8 @@ export async function playRound(arena: Arena, round: Round): Promise<Outcome> {
 }
 
 /**
- * Who of older terms is still there while `leader` works. Effects alone do not tell: a program that
- * does nothing for a moment leaves none.
+ * Processes of older terms that are still there while `leader` works. Effects alone do not tell: a
+ * program that does nothing for a moment leaves none.
  * @param buried terms that were looked at, which is done once
  */
 export function leftBehind(log: FencedLog, leader: TermActivity, buried: Set<bigint>): string[] {

@@ -1,7 +1,7 @@
 /**
- * Chaos: many candidates under `incumbent run` on one store. The leader is killed, frozen or asked to
- * go, again and again, at moments that a seed determines. What the workers did is judged by their
- * log. See ../README.md.
+ * Chaos: many candidates under `incumbent run` on one store. The leader is killed, frozen or asked
+ * to go, again and again, at moments that a seed determines. The log of the workers is judged. See
+ * .. /README.md.
  */
 import { join } from 'node:path';
 import { FencedLog } from '@incumbent/cli/trial';

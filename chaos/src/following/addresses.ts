@@ -1,6 +1,6 @@
 import type { Transport } from './messages.ts';
 
-/** What a service publishes: an address for each transport, told apart by its scheme. */
+/** The addresses that a service publishes: one for each transport, told apart by its scheme. */
 export function addressesOf(grpcPort: number, httpPort: number): readonly string[] {
   return [`127.0.0.1:${grpcPort}`, httpOrigin(httpPort)];
 }

@@ -9,11 +9,12 @@ export const machineMs = 1_000;
  *
  *     W + 1.1·P + 3·X + machine
  *
- * W      kill, freeze: D·(1+ρ), for others may have to see the last record unchanged for a lease, by a
- *        slow clock. (A death is proved on the file store, mostly.) resign: 3·X, the seat is given back.
- *        vacate: R + X until the leader has seen the request, then as resign
- * 1.1·P  a poll with its jitter, where nothing announced the change
- * 3·X    read, win, and commit who acts for the term, each at its slowest
+ * - W after `kill` and `freeze`: D·(1+ρ), for others may have to see the last record unchanged for a
+ *   lease, by a slow clock. (Mostly the file store proves a death sooner.)
+ * - W after `resign`: 3·X, the seat is given back.
+ * - W after `vacate`: R + X until the leader has seen the request, then as after `resign`.
+ * - 1.1·P: a poll with its jitter, where nothing announced the change.
+ * - 3·X: read, win, and commit who acts for the term, each at its slowest.
  */
 export function takeoverBoundMs(fault: Fault, timing: Timing): number {
   const { pollEveryMs, operationTimeoutMs } = timing;

@@ -1,4 +1,7 @@
-/** What is called, and answered. Over gRPC it is JSON, too: nothing here is about protocol buffers. */
+/**
+ * The question of a call, and its answer. Over gRPC it is JSON, too: nothing here is about protocol
+ * buffers.
+ */
 
 /** An answer shows it again, so bodies that are forwarded arrive. */
 export interface Question {

@@ -16,7 +16,7 @@ const plan = JSON.parse(process.argv[2] ?? '') as ClientPlan;
 const { broken, callMs, entries, transports } = plan;
 const stop = new AbortController();
 const teller = new Teller<ClientTells, ClientOrder>((order) => void obey(order));
-// What tells is there from the start, and at the end.
+// The pipe to the parent is open from the start, and at the end.
 const before = resourcesAtStart();
 
 const own = createElection({

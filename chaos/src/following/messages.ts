@@ -1,6 +1,6 @@
 /**
- * What the processes of a service and of its clients are told at their start, and what they tell.
- * Instants are ms of the machine's monotonic clock, which all processes share.
+ * The orders and messages of the processes of a service and of its clients. Instants are ms of the
+ * machine's monotonic clock, which all processes share.
  */
 import type { Broken } from './broken.ts';
 import type { Resources } from './resources.ts';
@@ -8,7 +8,7 @@ import type { Resources } from './resources.ts';
 export const transports = ['grpc', 'http'] as const;
 export type Transport = (typeof transports)[number];
 
-/** What everybody who is in the election knows of it. */
+/** Known to every process in the election. */
 export interface Ground {
   readonly election: string;
   /** Of the file store. */
@@ -69,8 +69,8 @@ export interface ClientPlan extends Ground {
 export interface Way {
   readonly name: string;
   /**
-   * What it may have a connection for: each service, or each term that began since gRPC last looked for
-   * connections that nobody uses.
+   * Its possible connections: one for each service, or one for each term that began since gRPC last
+   * looked for unused connections.
    */
   readonly connectsTo: 'services' | 'terms';
 }
@@ -84,7 +84,7 @@ export interface Failure {
   readonly why: string;
 }
 
-/** What was served to one way under one token. */
+/** The calls that one way was served under one token. */
 export interface Served {
   readonly client: string;
   readonly way: string;

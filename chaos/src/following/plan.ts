@@ -1,7 +1,7 @@
 import { seeded, shuffle } from '@incumbent/servers';
 import type { Timing } from 'incumbent';
 
-/** What happens to the leader. */
+/** The faults of the leader. */
 export const faults = ['kill', 'resign', 'freeze', 'vacate'] as const;
 export type Fault = (typeof faults)[number];
 

@@ -2,7 +2,7 @@ import { table as takeoverTable } from '../harness/report.ts';
 import { faults } from './plan.ts';
 import type { Outcome } from './run.ts';
 
-/** What one way of calling has seen. */
+/** The calls and results of one way of calling. */
 export interface WayRow {
   readonly way: string;
   readonly calls: number;

@@ -2,13 +2,13 @@ import { readdirSync, readlinkSync, watch } from 'node:fs';
 import process from 'node:process';
 import { until } from '../harness/time.ts';
 
-/** What a process has open. */
+/** The open resources of a process. */
 export interface Resources {
   /** Connections, and sockets that listen. Elsewhere than on Linux: as Node counts them. */
   readonly sockets: number;
   /** All file descriptors; 0 where there is no /proc. */
   readonly descriptors: number;
-  /** What keeps the event loop alive, by type: `process.getActiveResourcesInfo()`. */
+  /** The resources that keep the event loop alive, by type: `process.getActiveResourcesInfo()`. */
   readonly active: Readonly<Record<string, number>>;
 }
 
@@ -24,13 +24,16 @@ export function resources(): Resources {
   };
 }
 
-/** What there is at the start. What the first watch opens, all others share, and nobody closes it. */
+/**
+ * The resources at the start. The first watch opens a resource that all others share, and nobody
+ * closes it.
+ */
 export function resourcesAtStart(): Resources {
   watch('.').close();
   return resources();
 }
 
-/** What each of our descriptors leads to. */
+/** The target of each of our descriptors. */
 function readDescriptors(): readonly string[] | undefined {
   if (process.platform !== 'linux') return undefined;
   return readdirSync('/proc/self/fd').flatMap((fd) => {
@@ -42,7 +45,7 @@ function readDescriptors(): readonly string[] | undefined {
   });
 }
 
-/** What there is now and was not before, in words. */
+/** The resources that are there now and were not before, in words. */
 export function leftOver(before: Resources, now: Resources): readonly string[] {
   const left: string[] = [];
   const compare = (what: string, was: number, is: number): void => {
@@ -56,7 +59,7 @@ export function leftOver(before: Resources, now: Resources): readonly string[] {
   return left;
 }
 
-/** What is open once nothing is more than before, or after a while in which it did not come to that. */
+/** The open resources, as soon as there are no more than before, or else after `withinMs`. */
 export async function settledResources(before: Resources, withinMs = 5_000): Promise<Resources> {
   await until(withinMs, () => leftOver(before, resources()).length === 0);
   return resources();

@@ -42,7 +42,7 @@ const soonMs = 500;
 const sweepMs = 10_000 + leaseMs;
 /** At once; all are told at the end. */
 const mostSaid = 5;
-/** What comes so late will not come. */
+/** An event that is so late will not come. */
 const stuckMs = 60_000;
 
 export interface Outcome {

@@ -36,7 +36,7 @@ let untilMs = 0;
 let led: { readonly token: string; readonly candidate: string } | undefined;
 
 const teller = new Teller<ServiceTells, ServiceOrder>((order) => void obey(order));
-// What tells is there from the start, and at the end.
+// The pipe to the parent is open from the start, and at the end.
 const before = resourcesAtStart();
 
 async function obey(order: ServiceOrder): Promise<void> {
@@ -59,8 +59,9 @@ async function obey(order: ServiceOrder): Promise<void> {
 }
 
 /**
- * Right behind the effect of a call, with others in hand that were read and not yet looked at. Who is
- * frozen between its check and its effect was told the truth, and no check helps: tokens do.
+ * Right behind the effect of a call, with others in hand that were read and not yet looked at. A
+ * leader that is frozen between its check and its effect was told the truth. No check helps against
+ * that; tokens do.
  */
 function freeze(): void {
   const stop = () => {

@@ -127,7 +127,7 @@ export class Services {
     return found.flat();
   }
 
-  /** What it has open when it has no more than at its start, or after a while. */
+  /** The open resources when it has no more than at its start, or after a while. */
   async #quietened(child: ServiceProcess, ready: Resources): Promise<Resources> {
     const endMs = monotonicMs() + quietMs;
     for (;;) {

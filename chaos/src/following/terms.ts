@@ -1,6 +1,6 @@
 import type { TermLine } from './messages.ts';
 
-/** What a process has said of one term of its own. */
+/** The statements of a process about one term of its own. */
 export interface ToldTerm {
   readonly token: bigint;
   readonly candidate: string;
@@ -13,7 +13,7 @@ export interface ToldTerm {
 export function readTerms(text: string): readonly ToldTerm[] {
   const terms = new Map<string, { candidate: string; beginsMs?: number; endsMs: number }>();
   for (const line of text.split('\n')) {
-    // Who is killed may leave half a line.
+    // A killed process may leave half a line.
     if (!line.endsWith('}')) continue;
     const told = JSON.parse(line) as TermLine;
     const { token, candidate } = told;

@@ -25,7 +25,7 @@ export function changedCommand(
   for (const path of ['incumbent/dist', 'incumbent/package.json']) {
     cpSync(join(packages, path), join(copies, path), { recursive: true });
   }
-  // What they import: the copy of the library, and the rest from where it is.
+  // Their imports: the copy of the library, and the rest from where it is.
   const modules = join(copies, 'cli/node_modules');
   cpSync(join(copies, 'incumbent'), join(modules, 'incumbent'), { recursive: true });
   for (const name of dependenciesOf(join(packages, 'cli'))) {

@@ -58,7 +58,7 @@ export class Child<Told extends { readonly say: string }, Order extends string |
     return this.#end !== undefined;
   }
 
-  /** What it printed: nobody expects anything. */
+  /** Its error output: nobody expects any. */
   get errors(): string {
     return this.#errors.trim();
   }

@@ -11,13 +11,13 @@ export interface Seat {
   readonly proxies: readonly TestProxy[];
 }
 
-/** Who plays which part. */
+/** The candidates and their parts. */
 export class Crew {
   readonly seats: readonly Seat[];
   readonly fleet: Fleet;
   readonly #storeOf: (seat: Seat) => string;
   readonly #seats = new Map<string, Seat>();
-  /** Who is being struck: nobody is struck twice at a time. */
+  /** Candidates that are being struck: none is struck twice at a time. */
   readonly #busy = new Set<string>();
   #recruits = 0;
 

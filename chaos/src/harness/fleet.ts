@@ -18,8 +18,9 @@ export interface FleetOptions {
   /** A candidate ended that nobody killed, or reported what must not be. */
   readonly onProblem: (problem: string) => void;
   /**
-   * A candidate reports that somebody of its program was there when belief was over; `atMs` is when,
-   * by CLOCK_MONOTONIC, and `reason` why the term ended. What it did after that is the problem.
+   * A candidate reports that somebody of its program was there when belief was over; `atMs` is
+   * when, by CLOCK_MONOTONIC, and `reason` why the term ended. Its deeds after that are the
+   * problem.
    */
   readonly onOverrun: (token: bigint, atMs: number, reason: string) => void;
 }
@@ -41,13 +42,13 @@ const lateFor = `did not end within ${longestEndMs / 1000} s of TERM`;
 /** After so many it is not worth while to start them again. */
 const mostUnexpectedEnds = 10;
 
-/** The candidates, as processes. Whoever ends is started again under the same id. */
+/** The candidates, as processes. A process that ends is started again under the same id. */
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #candidates = new Map<string, CandidateProcess>();
-  /** Who was killed, or asked to end, and what is to happen when it has. */
+  /** Processes that were killed or asked to end, and the recruit that follows each. */
   readonly #struck = new Map<CandidateProcess, { readonly ms: number; readonly next?: Recruit }>();
-  /** Who reported to lead with which token. */
+  /** Processes that reported to lead, by token. */
   readonly #leaders = new Map<bigint, CandidateProcess>();
   readonly #leadingListeners = new Set<(token: bigint, candidate: CandidateProcess) => void>();
   readonly #thaws = new Set<Promise<unknown>>();
@@ -111,7 +112,7 @@ export class Fleet {
     return this.#candidates;
   }
 
-  /** Who leads, or led, with this token; as it reported itself. */
+  /** The process that leads, or led, with this token, by its own report. */
   leaderOf(token: bigint): CandidateProcess | undefined {
     return this.#leaders.get(token);
   }

@@ -6,7 +6,7 @@ export interface Bounds {
   readonly electionMs: number;
 }
 
-/** What the servers do: `able`: a majority runs and can talk, but does not serve (yet). */
+/** The state of the servers. `able`: a majority runs and can talk, but does not serve (yet). */
 export type QuorumState = 'up' | 'able' | 'down';
 
 /**

@@ -1,7 +1,7 @@
 /**
  * A namespace for each server, wired to one where everything else of the run is. All of it is in a
- * namespace of this process, with a `/run` of its own for the names, so nothing of it is in the
- * machine's own network and nothing can be left behind: it ends with the last process in it.
+ * namespace of this process, with a `/run` of its own for the names. So nothing of it is in the
+ * machine's own network, and nothing can be left behind: it ends with its last process.
  *
  *     s1 ──┐
  *     s2 ──┼── hub: this process, its proxies, the candidates
@@ -14,7 +14,7 @@ import process from 'node:process';
 const insideVariable = 'INCUMBENT_CHAOS_NETWORK';
 const ownRun = 'mount -t tmpfs none /run && mkdir /run/netns';
 
-/** What a server loses: all that comes from the other servers, all that goes there, or both. */
+/** The packets that a server loses: all from the other servers, all to them, or both. */
 export type Loss = 'both' | 'in' | 'out';
 
 /** A server that has a namespace: by its number, from 1. */
@@ -74,7 +74,7 @@ export function endWithStarter(): void {
 }
 
 function unshare(command: readonly string[]): [program: string, ...words: string[]] {
-  // Who is not root may be, in a namespace of users.
+  // A user who is not root may do so in a namespace of users.
   const user = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
   return ['unshare', ...user, '--net', '--mount', ...command];
 }
@@ -140,7 +140,7 @@ function wire(id: number): Seat {
   return { host, command: inside(id) };
 }
 
-/** What a process in the namespace of a server is started under; it becomes that process. */
+/** The start of a command that becomes a process in the namespace of a server. */
 function inside(id: number): string[] {
   return ['nsenter', `--net=/run/netns/s${id}`];
 }

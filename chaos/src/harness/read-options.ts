@@ -65,7 +65,7 @@ export function brokenFrom<Broken extends string>(
   return name as Broken | undefined;
 }
 
-/** What `--broken` knows, a line each. */
+/** The values of `--broken`, a line each. */
 export function brokenUsage(
   known: Readonly<Record<string, { readonly about: string }>>,
   width: number,

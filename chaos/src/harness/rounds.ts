@@ -24,7 +24,7 @@ export interface Strike<Fault extends string> {
   readonly choice: number;
 }
 
-/** What a round does. All of it follows from the seed. */
+/** The strikes of a round. All of it follows from the seed. */
 export interface Round<
   Leader extends string = string,
   Waiting extends string = string,
@@ -55,7 +55,7 @@ export interface Opening<
   readonly lagMs?: number;
 }
 
-/** What can happen to whom. */
+/** The possible faults of each target. */
 export interface Faults<
   Leader extends string = string,
   Waiting extends string = string,

@@ -1,5 +1,5 @@
 /**
- * For the machine, not for us: the start of a shell, a guard or a Node process on a machine that does
- * other things as well. 0.2 s where it does not.
+ * For the machine, not for us: a shell, a guard or a Node process starts slowly on a machine that
+ * is busy with other things. 0.2 s where it is not.
  */
 export const startSlackMs = 5_000;

@@ -1,4 +1,4 @@
-/** What can be done to candidates, on whatever store. */
+/** The strikes on candidates that every store allows. */
 import type { CandidateProcess, FencedLog } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
 import type { Crew, Seat } from './crew.ts';
@@ -20,7 +20,7 @@ export interface Field {
   readonly note: (line: string) => void;
 }
 
-/** What is known of a candidate in the election. */
+/** The facts about a candidate in the election. */
 export interface CandidateFacts {
   readonly token?: bigint | undefined;
   /** Of the processes of its program. */
@@ -41,7 +41,7 @@ export type Blows<Fault extends string, Arena extends Field> = Readonly<
   Record<Fault, (arena: Arena, blow: Blow) => Promise<void>>
 >;
 
-/** What needs nothing of the store but that it can be reached. */
+/** Faults that need nothing of the store but that it can be reached. */
 export type UsualFault =
   | 'kill supervisor'
   | 'kill guard'
@@ -137,7 +137,7 @@ export async function strikeCandidate<Fault extends string, Arena extends Field>
   await crew.alone(victim, async () => {
     struck();
     await blows[fault](arena, { victim, seat, forMs, choice, restartMs, token, group });
-    // What was deleted or asked for was so at the end.
+    // A deletion or a request took effect only at the end.
     if (forMs === 0) struck();
   });
   note(`${victim.id}: ${fault} is over`);

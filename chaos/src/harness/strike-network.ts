@@ -3,7 +3,7 @@ import type { NetworkFault } from '../zookeeper/plan.ts';
 import { StuckError } from './stuck.ts';
 import { monotonicMs, pause } from './time.ts';
 
-/** What lies between one client and the servers fails for a while, and is healed. */
+/** The connections between one client and the servers fail for a while, and are healed. */
 export async function strikeProxies(
   proxies: readonly TestProxy[],
   fault: NetworkFault,

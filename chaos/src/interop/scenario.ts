@@ -1,7 +1,7 @@
 /**
- * Elections that our candidates and the real kazoo, or the real Curator, hold together. Whoever leads
- * is asked to go, killed or frozen, again and again; what they did meanwhile is judged by their log.
- * See ../../README.md.
+ * Elections that our candidates and the real kazoo, or the real Curator, hold together. The leader
+ * is asked to go, killed or frozen, again and again, and the log of the candidates is judged. See
+ * .. /.. /README.md.
  */
 import { join } from 'node:path';
 import process from 'node:process';

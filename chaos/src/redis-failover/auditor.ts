@@ -1,7 +1,7 @@
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import type { RecordJudge, SeenRecord } from './judge.ts';
 
-/** What the gem's clients go by. */
+/** The nodes by which the gem's clients go. */
 export interface SeenNodes {
   readonly master: string | null;
   readonly slaves: readonly string[];

@@ -21,14 +21,14 @@ const operatorMs = 15_000;
  *
  *     2·(T + 2 ticks) + M + D + 2·(1.1·V + 12·X) + R + P + machine
  *
- * T      the session of a manager that was killed right at the end, and the wait for its belief
- * M      a session that expired unnoticed is set up anew: T
- * D      maxFailures·(checkEvery + X): a node that was just thawed may count as down, or as up
- * V, X   a move: the views of clients, and every command at its slowest; one that was begun by
- *        whoever is gone, and one more
- * R      a replica whose primary was away tries again once a second, and copies everything: 3 s
- * P      a primary that came back is patient with the others for 10 s; then an operator looks, decides
- *        once for each of the others, and each command takes a second: 15 s
+ * - T: the session of a manager that was killed right at the end, and the wait for its belief.
+ * - M: a session that expired unnoticed is set up anew, T.
+ * - D: maxFailures·(checkEvery + X). A node that was just thawed may count as down, or as up.
+ * - V, X: a move takes the views of clients, and every command at its slowest. There may be two: one
+ *   that a manager began which is gone, and one more.
+ * - R: a replica whose primary was away tries again once a second, and copies everything, 3 s.
+ * - P: a primary that came back is patient with the others for 10 s. Then an operator looks, decides
+ *   once for each of the others, and each command takes a second, 15 s.
  */
 export function settleBoundMs({
   sessionMs,

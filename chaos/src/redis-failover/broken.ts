@@ -1,6 +1,6 @@
 /** Managers and clients that are broken on purpose: a run that does not find them proves nothing. */
 
-/** What `ManagerHooks` and the hooks of a client know. */
+/** The breakages that `ManagerHooks` and the hooks of a client know. */
 export type ManagerBroken = 'no-view-wait' | 'no-manager-fence' | 'any-replica' | 'no-pause';
 export type ClientBroken = 'no-reply-rule' | 'no-view';
 

@@ -140,7 +140,7 @@ async function requestFailover(node: string | undefined): Promise<void> {
 async function close(): Promise<void> {
   stopped = true;
   await writing;
-  // What is under way is given an end by the closing.
+  // The closing ends calls that are under way.
   await failover.close();
   await zookeeper.close();
   teller.closed();

@@ -58,7 +58,7 @@ export class Client {
     return this.#wroteMs;
   }
 
-  /** What it has done since. */
+  /** The writes that it has done since the last call. */
   read(): readonly WriteLine[] {
     const lines = [...this.#log.read()].map((line) => JSON.parse(line) as WriteLine);
     for (const { outcome, startMs } of lines) {

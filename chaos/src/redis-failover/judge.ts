@@ -1,11 +1,11 @@
 /**
- * The judges of a set of one primary and its replicas. They know nothing of how a failover is done:
- * they see what was acknowledged to clients, by whom and when it was executed, what stood in the
- * record, and who changed the role of a Redis.
+ * The judges of a set of one primary and its replicas. They know nothing of how a failover is done.
+ * They see which writes were acknowledged to clients, which Redis executed them and when, the
+ * record, and each change of a Redis's role.
  */
 import type { Acknowledged, WriteLine } from './messages.ts';
 
-/** What a term's writes were, of those that were acknowledged. */
+/** The acknowledged writes of a term. */
 export interface TermWrites {
   readonly term: number;
   readonly port: number;
@@ -14,7 +14,7 @@ export interface TermWrites {
   readonly writes: number;
 }
 
-/** Who the record of a term named; undefined where nobody saw it. */
+/** The primary that the record of a term named; undefined where nobody saw it. */
 export type PrimaryOf = (term: number) => string | undefined;
 
 /** Never two primaries that clients reach. */
@@ -45,8 +45,8 @@ export class TermJudge {
   }
 
   /**
-   * A write that was under way while the primary moved may belong to the term before or after that:
-   * to the one whose primary executed it.
+   * A write that was under way while the primary moved may belong to the term before or to the term
+   * after. It belongs to the one whose primary executed it.
    */
   #place(what: string, { port, atUs, fromTerm, toTerm }: Acknowledged, primaryOf: PrimaryOf): void {
     const possible = Array.from({ length: toTerm - fromTerm + 1 }, (_none, i) => toTerm - i);
@@ -84,7 +84,7 @@ export class TermJudge {
   }
 }
 
-/** What stood in the record, as far as it is looked at. */
+/** The parts of the record that are looked at. */
 export interface SeenRecord {
   readonly term: number;
   readonly primary: string | null;
@@ -104,7 +104,7 @@ export class RecordJudge {
     return this.#last;
   }
 
-  /** Who was named by terms from this one on. */
+  /** The primaries that terms from this one on named. */
   namedSince(term: number): readonly string[] {
     return [...this.#primaries].flatMap(([each, primary]) => (each >= term ? [primary] : []));
   }

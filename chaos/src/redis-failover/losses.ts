@@ -1,7 +1,7 @@
-/** What is left of the writes in the end: each of them is a bit of a value of its client. */
+/** The writes that are left in the end: each of them is a bit of a value of its client. */
 import type { WriteLine } from './messages.ts';
 
-/** What a comparison with the data of a primary has shown, for the first time. */
+/** The result of a comparison with the data of a primary, each finding told once. */
 export interface Compared {
   readonly lost: readonly number[];
   /** Was reported as surely not done, and is there. */
@@ -42,7 +42,7 @@ export class LossJudge {
   }
 }
 
-/** What a round did to a set, as far as its data are concerned. */
+/** The effects of a round on a set, as far as its data are concerned. */
 export interface Damage {
   readonly hasMinReplicas: boolean;
   /** Whether the primary was struck, by whatever it was. A failover that was asked for is none. */
@@ -58,9 +58,9 @@ export interface Damage {
  * Redis replicates behind its answers, so a failover may lose writes. Not so here, where all that is
  * sent arrives:
  *
- * - with `min-replicas-to-write 1`: as long as a node is left that was not struck, since what a primary
- *   acknowledges it has sent to all of its replicas;
- * - without: as long as the primary is not struck.
+ * - With `min-replicas-to-write 1`: as long as a node is left that was not struck. The primary has
+ *   sent all writes that it acknowledged to all of its replicas.
+ * - Without: as long as the primary is not struck.
  *
  * A primary that comes back empty at once takes the data of its replicas, whoever manages it.
  */

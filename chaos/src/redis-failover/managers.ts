@@ -109,7 +109,7 @@ export class Managers {
     );
   }
 
-  /** Who said last that it leads. */
+  /** The manager that said last that it leads. */
   get elected(): Manager | undefined {
     return this.all.reduce<Manager | undefined>((newest, each) => {
       if (each.token === undefined) return newest;
@@ -165,7 +165,10 @@ export class Managers {
     await Promise.all(this.all.map((manager) => manager.start()));
   }
 
-  /** All of them run, and reach everything. Who waits at a step is let go by whoever made it wait. */
+  /**
+   * All of them run, and reach everything. A manager that waits at a step is let go by the strike
+   * that made it wait.
+   */
   async heal(): Promise<void> {
     for (const { process: child } of this.all) child?.signal('SIGCONT');
     await Promise.all(this.all.map(({ wires }) => wires.heal()));

@@ -1,6 +1,6 @@
 /**
- * What the processes of managers and clients are told at their start, and what they tell. Instants are
- * ms of the machine's monotonic clock, which all processes share, unless their names say otherwise.
+ * The orders and messages of the processes of managers and clients. Instants are ms of the
+ * machine's monotonic clock, which all processes share, unless their names say otherwise.
  */
 import type { ClientBroken, ManagerBroken } from './broken.ts';
 import type { ManagerStep } from './plan.ts';
@@ -36,7 +36,7 @@ export type ManagerTells =
   | { readonly say: 'elected'; readonly token: string }
   | { readonly say: 'ousted'; readonly token: string }
   | { readonly say: 'moved'; readonly to: string; readonly term: number }
-  /** What all managers together say of a node. */
+  /** The common judgement of all managers on a node. */
   | { readonly say: 'judged'; readonly node: string; readonly isUp: boolean }
   /** It waits there until it is told to go on. */
   | { readonly say: 'at'; readonly key: string }
@@ -48,7 +48,7 @@ export type ManagerTells =
 export type ManagerOrder =
   /** `key`: by which it tells that it is there, and is told to go on. */
   | { readonly order: 'arm'; readonly key: string; readonly step: ManagerStep }
-  /** Who does not wait there does not wait there any more. */
+  /** A manager that has not reached the step does not wait there any more. */
   | { readonly order: 'go'; readonly key: string }
   | { readonly order: 'stop' };
 
@@ -89,7 +89,10 @@ export interface WriteLine {
 
 export interface Acknowledged {
   readonly kind: 'acknowledged';
-  /** Who executed it, and when, as that Redis says itself: port, and microseconds since 1970. */
+  /**
+   * The Redis that executed it, and when, as that Redis says itself: port, and microseconds since
+   * 1970.
+   */
   readonly port: number;
   readonly atUs: number;
   /** As the client knew it when it asked, and when it had the answer. */

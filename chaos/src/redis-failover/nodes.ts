@@ -6,7 +6,7 @@ import { RespConnection, startRedis } from '@incumbent/servers';
 /** `min-replicas-max-lag`: replicas acknowledge once a second. */
 const maxLagSeconds = 3;
 
-/** What a Redis says of itself. */
+/** A Redis's own account of its role. */
 export interface Role {
   readonly isPrimary: boolean;
   /** Of a replica: whom it follows, and whether it is connected to it and has everything. */
@@ -18,10 +18,10 @@ export interface Role {
   readonly isAside: boolean;
 }
 
-/** What managers and clients are not told. */
+/** A password that managers and clients are not told. */
 const secret = 'changed';
 
-/** One Redis of the set. What it was told it keeps on its disk, unless it comes back empty. */
+/** One Redis of the set. It keeps its settings on its disk, unless it comes back empty. */
 export class RedisNode {
   readonly address: string;
   readonly port: number;

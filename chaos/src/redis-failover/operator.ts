@@ -17,8 +17,9 @@ const asideForMs = 2_000;
 const withoutPrimaryForMs = 14_000;
 
 /**
- * What managers leave to people. A node that is set aside copies the primary, and where they promote
- * nobody, the node with most data is kept: once all of them run, nobody could know more.
+ * Does what managers leave to people. A node that is set aside copies the primary. Where the
+ * managers promote nobody, the node with most data is kept: once all of them run, nobody could know
+ * more.
  */
 export class Operator {
   readonly #arena: Arena;

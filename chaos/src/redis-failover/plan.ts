@@ -63,7 +63,10 @@ const decks = {
     /** No word to or from ZooKeeper. */
     offline: { cards: 2, from: 500, to: 5_000 },
     'offline at': { cards: 3, from: 500, to: 5_000 },
-    /** What it sends to the Redis servers is held up, and arrives when another one has moved it. */
+    /**
+     * Its commands to the Redis servers are held up, and arrive when another manager has moved the
+     * primary.
+     */
     'held up at': { cards: 3, from: 3_000, to: 7_000 },
     /** Its place in the queue is deleted by hand while it waits at a step, and it goes on later. */
     'evict at': { cards: 2, from: 3_000, to: 6_000 },
@@ -112,7 +115,7 @@ export interface Strike<Fault extends string = string> {
 
 export type Strikes = { readonly [Where in Target]?: Strike<FaultOf<Where>> };
 
-/** What a round does to a set. All of it follows from the seed. */
+/** The strikes of a round on a set. All of it follows from the seed. */
 export interface Round {
   /** From 1. */
   readonly number: number;
@@ -137,13 +140,14 @@ type Opening = {
 const atOnce = { afterMs: 0 };
 
 /**
- * Rounds that every run needs, however short: each of the forms that `--broken` knows is found in one of
- * them. A primary with `min-replicas-to-write` refuses writes when its replicas have gone, so what it
- * still takes then is to be seen without that; and what must not be lost, with it.
+ * Rounds that every run needs, however short: each of the forms that `--broken` knows is found in
+ * one of them. A primary with `min-replicas-to-write` refuses writes when its replicas have gone.
+ * So the writes that it still takes then are seen without that option, and the writes that must not
+ * be lost are seen with it.
  */
 const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening[] } = {
   withMinReplicas: [
-    // Who lags behind does not get it.
+    // A replica that lags behind is not promoted.
     {
       primary: { fault: 'kill', afterMs: 1_500, ...untilMoved(500) },
       replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
@@ -159,7 +163,7 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
       replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
       manager: { fault: 'blind to a replica', afterMs: 1_200, ...untilMoved(500), choice: 0.9 },
     },
-    // Who does not hear of the move writes to a primary that answers.
+    // A client that does not hear of the move writes to a primary that answers.
     {
       primary: { fault: 'fail over', ...atOnce },
       manager: { fault: 'slow at', step: 'before redirect', forMs: 400 },
@@ -169,20 +173,20 @@ const openings: { readonly withMinReplicas: Opening[]; readonly without: Opening
       primary: { fault: 'kill', ...atOnce, ...untilMoved(500) },
       manager: { fault: 'evict at', step: 'before publish', forMs: 10_000 },
     },
-    // Who lags does not get it either when the primary comes back in mid-move, and the other replica
-    // copies it again.
+    // A replica that lags behind is not promoted either when the primary comes back in mid-move,
+    // and the other replica copies it again.
     {
       primary: { fault: 'kill, back at', afterMs: 1_500, step: 'before choose', forMs: 1_200 },
       replica: { fault: 'unlink', ...atOnce, ...untilMoved(1_000), choice: 0.1 },
     },
   ],
   without: [
-    // Who still believes reaches a primary that the managers do not.
+    // A client whose view still holds reaches a primary that the managers do not.
     {
       primary: { fault: 'hide', ...atOnce, ...untilMoved(1_000), choice: 0 },
       client: { fault: 'offline at', step: 'before revoke', ...untilMoved(1_500) },
     },
-    // What was on its way to a primary is answered when it thaws, behind the next term.
+    // A write on its way to a primary is answered when the primary thaws, behind the next term.
     {
       primary: { fault: 'freeze', ...atOnce, ...untilMoved(1_000) },
       client: { fault: 'offline at', step: 'before revoke', ...untilMoved(2_000) },

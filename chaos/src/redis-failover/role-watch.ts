@@ -6,8 +6,8 @@ const change = /\* (MASTER MODE|REPLICAOF \S+) enabled \(user request from '.* n
 const owner = /^incumbent-redis:(\d+):(.*?)(?::\d+)?$/;
 
 /**
- * Who changed the role of a Redis, and in which order: its own log has it, with the name of the
- * connection. (`MONITOR` does not show commands of administrators.)
+ * The changes of a Redis's role, in their order, with the name of the connection that made each:
+ * its own log has them. (`MONITOR` does not show commands of administrators.)
  */
 export class RoleWatch {
   readonly #port: number;

@@ -117,7 +117,7 @@ export async function runChaos(
   }
 
   const all = rounds + count;
-  // What a stuck set did not play has not passed.
+  // The rounds that a stuck set did not play have not passed.
   const missing = rounds - done;
   const sum = (pick: (set: FailoverSet) => number) => sets.reduce((to, set) => to + pick(set), 0);
   failed = Math.min(all, failed + missing);
@@ -131,7 +131,7 @@ export async function runChaos(
   };
 }
 
-/** What was noted of each set since the round before began. */
+/** The notes on each set since the round before began. */
 class Recent {
   readonly #lines = new Map<string, { before: string[]; now: string[] }>();
 

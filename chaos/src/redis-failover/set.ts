@@ -37,7 +37,7 @@ export interface SetSettings {
   readonly boundMs: (fromMs: number) => number;
 }
 
-/** What a round was like for a set. */
+/** The outcome of a round for a set. */
 export interface RoundOutcome {
   readonly problems: readonly string[];
   /** The longest time in which nobody's write was executed that was acknowledged. */
@@ -239,7 +239,7 @@ export class FailoverSet {
     }
   }
 
-  /** What was acknowledged so far is there. */
+  /** The acknowledged writes so far are there. */
   async #compare(damage: Damage): Promise<{ problems: readonly string[]; lost: number }> {
     const { clients, note } = this.#arena;
     const problems: string[] = [];
@@ -298,7 +298,7 @@ interface Parts {
   readonly arena: Arena;
   readonly judges: Judges;
   readonly watches: readonly RoleWatch[];
-  /** What processes said of themselves, and nobody has told yet. */
+  /** Problems that processes reported and that nobody has told yet. */
   readonly problems: string[];
 }
 

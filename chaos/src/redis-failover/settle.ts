@@ -42,10 +42,11 @@ export async function settle(
 }
 
 /**
- * How much of its primary's stream each replica had at the last look, while it was connected. Redis 7.0
- * counts a replica that has taken a whole copy for `min-replicas-to-write`, and answers its clients, before
- * it sends anything more to it: for up to a second, where the process that wrote the copy ends late. So what
- * counts is not that a replica is connected, but that more arrives there.
+ * How much of its primary's stream each replica had at the last look, while it was connected. Redis
+ * 7.0 counts a replica that has taken a whole copy for `min-replicas-to-write`, and answers its
+ * clients, before it sends anything more to it. That lasts up to a second, where the process that
+ * wrote the copy ends late. So what counts is not that a replica is connected, but that more
+ * arrives there.
  */
 type Arrived = Map<RedisNode, number>;
 

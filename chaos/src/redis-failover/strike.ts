@@ -7,14 +7,14 @@ import type { RedisNode } from './nodes.ts';
 import type { AtStep, FaultOf, Round, Strike } from './plan.ts';
 import { isAtStep } from './plan.ts';
 
-/** Whoever is to be struck at a step of a move may wait for ever: there may be none. */
+/** A strike at a step of a move may wait for ever: there may be no move. */
 const atWithinMs = 6_000;
 /** For another one to take over; who does not come back empty comes back with its data. */
 const takeOverMs = 25_000;
 /** Between what an evicted manager does, and what its successor does next. */
 const crossingMs = 300;
 
-/** What was struck, as far as data are concerned. */
+/** The nodes that were struck, as far as data are concerned. */
 export interface Struck {
   readonly nodes: Set<RedisNode>;
   primary: boolean;
@@ -144,7 +144,7 @@ async function failOver(
   note(`failover that ${client.name} asked for ${done ? 'done' : 'not done'}: ${text}`);
 }
 
-/** What a node had that its operator tells to follow another one is not asked for. */
+/** The data of a node are not asked for when its operator tells it to follow another one. */
 async function promoteByHand(
   arena: Arena,
   node: RedisNode,
@@ -219,7 +219,7 @@ async function strikeReplica(
   arena.note(`strike: replica ${names}: ${fault} is over`);
 }
 
-/** Who was struck by something else does not hear it. */
+/** A node that another fault has struck does not hear it. */
 async function onEach(
   { note }: Arena,
   nodes: readonly RedisNode[],
@@ -272,7 +272,7 @@ async function strikeManager(
     case 'blind two': {
       const others = managers.all.filter((manager) => manager !== chosen);
       const blind = fault === 'blind' ? [choice < 0.5 ? chosen : others[0]] : [chosen, others[1]];
-      // Whoever is moved away from by them is struck.
+      // The primary that they move away from counts as struck.
       struck.primary = true;
       struck.nodes.add(primaryOf(arena));
       await hide(

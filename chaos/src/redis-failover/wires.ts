@@ -1,7 +1,7 @@
 import type { TestProxy } from '@incumbent/zookeeper/testing';
 import { startProxy } from '@incumbent/zookeeper/testing';
 
-/** What lies between one process and what it talks to: proxies of its own. */
+/** The network of one process: proxies of its own to the servers it talks to. */
 export class Wires {
   readonly zookeeper: string;
   /** From the address of each Redis to the proxy before it; empty where there are none. */
@@ -56,7 +56,7 @@ export class Wires {
     await proxy.pass();
   }
 
-  /** What is sent to a Redis stays on its way, until `letGo`. */
+  /** Commands to a Redis stay on their way, until `letGo`. */
   holdNodes(): void {
     for (const proxy of this.#nodes.values()) {
       proxy.holdRequests();

@@ -12,11 +12,11 @@ const most = (timings: readonly Timing[], pick: (timing: Timing) => number) =>
  *
  *     n·D·(1+ρ) + 1.1·P + 3·X + reconnect + start
  *
- * n·D    a dead leader's last record is waited out for a lease by an observed time; with announcements
- *        it may be read once in a lease only, so it may be first seen when it is a lease old. A store
- *        that may have lost something is waited out for a lease more
- * 1.1·P  a poll with its jitter
- * 3·X    read, win, commit who acts, each at its slowest
+ * - n·D: a dead leader's last record is waited out for a lease by an observed time. With
+ *   announcements it may be read once in a lease only, so it may be first seen when it is a lease
+ *   old. A store that may have lost something is waited out for a lease more.
+ * - 1.1·P: a poll with its jitter.
+ * - 3·X: read, win, commit who acts, each at its slowest.
  */
 export function leaseBoundMs(timings: readonly Timing[], leases: number): number {
   return (
@@ -29,9 +29,9 @@ export function leaseBoundMs(timings: readonly Timing[], leases: number): number
 }
 
 /**
- * The same in a queue of places on leases of etcd: the lease of a dead leader, granted anew for its
- * whole time by every new leader of the cluster and found to be over up to 0.5 s late, then the belief
- * that a successor waits out.
+ * The same in a queue of places on leases of etcd. Every new leader of the cluster grants the lease
+ * of a dead leader anew for its whole time. It finds the lease over up to 0.5 s late, and then the
+ * successor waits the belief out.
  */
 export function queueBoundMs(timings: readonly Timing[], lateMs: number): number {
   return (

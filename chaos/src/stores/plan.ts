@@ -8,10 +8,10 @@ import type {
 import { anyLength, drawRounds, namesOf } from '../harness/rounds.ts';
 import type { UsualFault } from '../harness/strike-candidates.ts';
 
-/** What happens to one who waits. */
+/** The faults of a waiting candidate. */
 export type WaitingFault = 'kill both' | 'freeze both' | 'withdraw' | 'silence';
 
-/** What happens to the leader. */
+/** The faults of the leader. */
 export type LeaderFault =
   | UsualFault
   /** An operator deletes its place by hand while it is frozen, so it cannot notice. */
@@ -55,7 +55,7 @@ export interface Scope {
   readonly evicts: boolean;
 }
 
-/** What can happen there. */
+/** The faults that are possible there. */
 function faultsIn({ serverFaults, strands, evicts }: Scope): Faults<LeaderFault, WaitingFault> {
   const possibly = (fault: LeaderFault, isPossible: boolean) => ({
     [fault]: { ...leaderFaults[fault], ...(isPossible ? {} : { cards: 0 }) },

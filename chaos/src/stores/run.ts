@@ -30,7 +30,7 @@ const lookEveryMs = 20;
 const electionMs = 60_000;
 /** A candidate that starts gives up when it cannot reach the store for so long. */
 const connectPatienceMs = 20_000;
-/** What the end of a run takes. */
+/** The time that the end of a run takes. */
 const endMs = 6_000;
 
 export interface RunSettings {
@@ -163,7 +163,7 @@ export async function runChaos(
   return { passed, failed, ...(stage.untested === undefined ? {} : { untested: stage.untested }) };
 }
 
-/** What the store needs once, as an operator does it. */
+/** The set-up that the store needs once, as an operator does it. */
 async function setUp(store: string): Promise<void> {
   await promisify(execFile)(process.execPath, [cliFile, 'init', '-e', election, '--store', store]);
 }

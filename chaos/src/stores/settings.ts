@@ -62,7 +62,10 @@ export function readSettings(argv: readonly string[]): Settings | 'help' {
   };
 }
 
-/** What is broken may be there in one store only. @throws an Error for people */
+/**
+ * The stores that have what is to be broken: some of it is in one store only.
+ * @throws an Error for people
+ */
 function storesOf(store: StoreName | undefined, broken: Broken | undefined): readonly StoreName[] {
   const wanted = store === undefined ? storeNames : [store];
   const only = broken === undefined ? storeNames : brokenCandidates[broken].stores;

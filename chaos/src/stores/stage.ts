@@ -9,7 +9,7 @@ export const election = 'chaos';
 
 export type StoreName = 'postgres' | 'redis' | 'etcd';
 
-/** Whoever must know what happens to the servers. */
+/** Told of the faults of the servers. */
 export interface Told {
   quorum(state: QuorumState): void;
   /** A server was hit. */
@@ -38,7 +38,7 @@ export interface Stage {
   readonly openings: readonly Opening[];
   /** For commands of operators; past every proxy. */
   readonly operatorUrl: string;
-  /** What those are to be timed by who are on this store. */
+  /** The timing of candidates on this store. */
   timingOf(leaseMs: number): Timing;
   /** How long nobody may work while the store is up and nobody is struck. */
   boundMs(timings: readonly Timing[]): number;
@@ -57,7 +57,7 @@ export interface Stage {
   readonly strand?: Strand | undefined;
   /** Resolves when all servers serve. @throws StuckError */
   ready(): Promise<void>;
-  /** What could not be put to the test, and why. */
+  /** The part that could not be put to the test, and why. */
   readonly untested: string | undefined;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What must hold, whatever happens to the servers and to the network between. */
+/** The guarantees that hold under all faults of the servers and of the network between. */
 export const guarantees = {
   settles: 'every call settles within its bound',
   order: 'replies come in the order of the calls',

@@ -1,6 +1,6 @@
 /** Pure judgements about what was measured. Each gives the problem, or undefined. */
 
-/** What a timer and a busy machine may cost beyond measured stalls. */
+/** The time that a timer and a busy machine may cost beyond measured stalls. */
 export const slackMs = 250;
 
 export interface Expiry {

@@ -10,7 +10,7 @@ export type Outcome<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: unknown };
 
-/** What a writer knows: it happened; it did not and never will; it may have, or may still. */
+/** The knowledge of a writer: it happened; it did not and never will; it may have, or may still. */
 export type Fate = 'done' | 'refused' | 'in doubt';
 
 export function fateOf(outcome: Outcome<unknown>): Fate {
@@ -23,7 +23,7 @@ export function fateOf(outcome: Outcome<unknown>): Fate {
   return error instanceof ZooKeeperError ? 'refused' : 'in doubt';
 }
 
-/** What the faults may do to any call: nothing that is the call's own. */
+/** True for errors that the faults may cause in any call, and that are not the call's own. */
 export function isTrouble(error: unknown): boolean {
   return (
     error instanceof ConnectionLossError ||

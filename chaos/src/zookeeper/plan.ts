@@ -1,7 +1,7 @@
 import { seeded, shuffle } from '@incumbent/servers';
 import { deckOf, draw } from '../harness/deck.ts';
 
-/** What happens between one client and the servers. Times are parts of the session timeout. */
+/** The faults between one client and the servers. Times are parts of the session timeout. */
 const networkFaults = {
   /** Connections are reset, and each new one, for a while. */
   cut: { cards: 3, from: 0, to: 0.4 },
@@ -18,7 +18,7 @@ const networkFaults = {
   refuse: { cards: 2, from: 0.1, to: 0.7 },
 } as const;
 
-/** What happens to the servers. */
+/** The faults of the servers. */
 const serverFaults = {
   'kill leader': { cards: 2, from: 0.1, to: 0.7 },
   'kill follower': { cards: 2, from: 0.1, to: 0.7 },
@@ -45,7 +45,7 @@ export interface Strike<Fault> {
   readonly choice: number;
 }
 
-/** What a round does. All of it follows from the seed. */
+/** The strikes of a round. All of it follows from the seed. */
 export interface Round {
   /** From 1. */
   readonly number: number;

@@ -11,7 +11,7 @@ import type { Gate } from './gate.ts';
 import { judgeExpiry } from './judges.ts';
 import type { Problem } from './models/verdict.ts';
 
-/** What all players share. */
+/** Shared by all players. */
 export interface Arena {
   readonly ensemble: TestEnsemble;
   readonly findings: Findings;
@@ -98,7 +98,7 @@ export class Player {
     this.report(problems);
   }
 
-  /** What was made in a session must be that session's. */
+  /** A node that was made in a session must be that session's. */
   checkOwner(path: string, wanted: bigint | undefined, owner: bigint | undefined): void {
     if (owner === undefined) return;
     this.arena.findings.judge(

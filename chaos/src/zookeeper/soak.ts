@@ -36,7 +36,7 @@ const backMs = 2 * timeoutMs;
 const memoryBoundBytes = 2 * 1024 * 1024;
 /** Fewer say nothing about memory, however slow the machine is. */
 const fewestRounds = 6;
-/** What the end of a run takes. */
+/** The time that the end of a run takes. */
 const endMs = 12_000;
 
 interface Cast {
@@ -238,7 +238,10 @@ async function end(cast: readonly Cast[], arena: Arena, auditor: Auditor): Promi
   }
 }
 
-/** What is there always: timers of pauses come and go, and one more would hide one left behind. */
+/**
+ * The resources that are always there. Timers of pauses come and go, and one more would hide one
+ * left behind.
+ */
 async function lastingResources(): Promise<readonly string[]> {
   let least = process.getActiveResourcesInfo();
   for (let looks = 0; looks < 50; looks += 1) {

@@ -3,7 +3,7 @@ import { StuckError } from '../harness/stuck.ts';
 import { pause } from '../harness/time.ts';
 import type { ProcessFault } from './plan.ts';
 
-/** Who leads the servers, and one that follows, by `choice` (0 up to 1). */
+/** The leader of the servers, and a follower, by `choice` (0 up to 1). */
 export async function chooseServers(
   ensemble: TestEnsemble,
   choice: number,

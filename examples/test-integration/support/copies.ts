@@ -69,7 +69,7 @@ export class Copies implements AsyncDisposable {
     };
   }
 
-  /** What all of them have printed. */
+  /** The output of all of them. */
   async output(): Promise<string> {
     const logs = this.#children.map((_, i) => join(this.#directory, `${i}.log`));
     return (await Promise.all(logs.map((path) => readFile(path, 'utf8')))).join('---\n');

@@ -1,6 +1,7 @@
 /**
- * What `kubectl proxy` is for the controller: the API without credentials, on loopback, with the
- * rights of its Role. Leases are those of the stand-in for kube-apiserver; ConfigMaps are kept here.
+ * The controller sees this as `kubectl proxy`: the API without credentials, on loopback, with the
+ * rights of its Role. Leases are those of the stand-in for kube-apiserver; ConfigMaps are kept
+ * here.
  */
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';

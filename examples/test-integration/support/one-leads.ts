@@ -7,14 +7,14 @@ export interface Leader {
   readonly token: number;
 }
 
-/** Who leads, by the process id in its name; undefined while nobody does. */
+/** The leader, by the process id in its name; undefined while nobody leads. */
 export async function leaderOf(election: Election<unknown>): Promise<Leader | undefined> {
   const { state, leader, token } = await election.leader();
   if (state !== 'led' || leader === undefined || token === undefined) return undefined;
   return { pid: Number(/\d+$/.exec(leader.id)?.[0]), token: Number(token) };
 }
 
-/** What an example does, seen from outside. */
+/** An example, seen from outside. */
 export interface Stage {
   readonly copies: Copies;
   leader(): Promise<Leader | undefined>;

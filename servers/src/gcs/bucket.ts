@@ -27,7 +27,7 @@ export interface Conditions {
   readonly generation?: string | undefined;
 }
 
-/** What comes with the bytes, as JSON. */
+/** The metadata that come with the bytes, as JSON. */
 export interface GivenMetadata {
   readonly contentType?: string;
   readonly cacheControl?: string;

@@ -1,7 +1,8 @@
 /**
- * A stand-in for Google Cloud Storage in this process: objects by the JSON API, with preconditions,
- * checksums and access rules, as `@google-cloud/storage` and Go's client ask for them. Go's client
- * reads by the XML API, `GET /bucket/object`: that is here too. It tells time by a clock of its own.
+ * A stand-in for Google Cloud Storage in this process. It serves objects by the JSON API, with
+ * preconditions, checksums and access rules, as `@google-cloud/storage` and Go's client ask for
+ * them. Go's client reads by the XML API, `GET /bucket/object`: that is here too. It tells time by
+ * a clock of its own.
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -54,7 +55,7 @@ const permissions: Readonly<Record<string, string>> = {
 };
 
 export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
-  /** What the account may do; undefined: everything. */
+  /** The permissions of the account; undefined: all. */
   allowed: Set<string> | undefined;
   /** It stands still, at this time and `clockAheadMs`. */
   clockStandsAtMs: number | undefined;
@@ -287,7 +288,7 @@ function conditionsIn(query: URLSearchParams, { headers }: IncomingMessage): Con
   };
 }
 
-/** Whoever asks for bytes is told in plain words, and by the XML API in XML. */
+/** A client that asks for bytes gets plain words, and by the XML API it gets XML. */
 function explain(
   refusal: Refusal,
   { verb, isXml = false }: Target,

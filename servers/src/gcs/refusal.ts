@@ -1,4 +1,4 @@
-/** What the JSON API says instead of an object. */
+/** The JSON API answers this instead of an object. */
 export class Refusal extends Error {
   readonly status: number;
   readonly reason: string;

@@ -4,8 +4,8 @@
  *     node etcdctl-member.js ADDRESS PATH ID SESSION_MS LOG
  *
  * The lines are those of README.md in packages/incumbent/test-integration/zookeeper-interop. It is
- * elected from when it prints its key until it ends. It looks at its key for as long: `etcdctl` would
- * notice only at its next keep-alive, up to 20 s later, that its lease is gone.
+ * elected from when it prints its key until it ends. It looks at its key for as long. `etcdctl`
+ * would notice only at its next keep-alive, up to 20 s later, that its lease is gone.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';

@@ -14,7 +14,7 @@ process.on('exit', () => {
 /** Turns a hang into a failure. */
 const boundMs = 60_000;
 
-/** What a member needs to know. */
+/** The facts that a member needs. */
 export interface Seat {
   readonly address: string;
   /** Of the election's node. */
@@ -25,7 +25,7 @@ export interface Seat {
   readonly log: string;
 }
 
-/** What other members can be asked for. */
+/** The queue, as other members can tell it. */
 export interface Contenders {
   readonly leader: string | undefined;
   /** In the order of the queue. */
@@ -69,7 +69,7 @@ export class Member implements AsyncDisposable {
     }
   }
 
-  /** What it said that nobody expected: errors. */
+  /** Lines that nobody expected of it: errors. */
   get complaints(): string {
     return this.#complaints;
   }

@@ -1,8 +1,8 @@
 import { seeded, shuffle } from '../random.ts';
 
 /**
- * What happens to the leader. As soon as another one leads, a frozen one goes on, and one whose
- * network was silent can be heard again.
+ * The faults that strike the leader. As soon as another one leads, a frozen one goes on, and one
+ * whose network was silent can be heard again.
  */
 export const strikes = ['resign', 'kill', 'freeze', 'silence'] as const;
 export type Strike = (typeof strikes)[number];

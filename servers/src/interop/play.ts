@@ -24,7 +24,7 @@ export interface Venue {
 
 export type Side = 'ours' | 'theirs';
 
-/** Who comes to the queue, and in which order. Each side follows the other and itself. */
+/** The members that come to the queue, in their order. Each side follows the other and itself. */
 export const arrivals: Readonly<Record<`${Side} first`, readonly Side[]>> = {
   'ours first': ['ours', 'theirs', 'theirs', 'ours'],
   'theirs first': ['theirs', 'ours', 'ours', 'theirs'],
@@ -58,7 +58,7 @@ export class Play implements AsyncDisposable {
     this.#venue = venue;
   }
 
-  /** What members have said that nobody expected. */
+  /** Lines that nobody expected of the members. */
   get complaints(): string {
     return [this.#complaints, ...[...this.#members.values()].map((each) => each.complaints)].join(
       '',

@@ -6,15 +6,15 @@ import { sideOf } from './play.ts';
 export interface Overlap {
   readonly earlier: string;
   readonly later: string;
-  /** What had happened to the earlier one; undefined: nothing that we did. */
+  /** The strike that the earlier one had; undefined: none of ours. */
   readonly strike: Played['strike'] | undefined;
   readonly ms: number;
 }
 
 export interface Verdict {
-  /** What must not be. */
+  /** The findings that must not be. */
   readonly violations: readonly string[];
-  /** What the other library's own rules allow. */
+  /** Overlaps that the other library's own rules allow. */
   readonly overlaps: readonly Overlap[];
 }
 
@@ -22,7 +22,7 @@ export interface Verdict {
  * Nobody may lead while ours do, and ours stop before anybody follows them. A foreign leader stops
  * when its own library says so, and whoever follows it cannot know when that is.
  *
- * The order of lines in the log is not judged: a candidate that is frozen between a look at its
+ * The order of lines in the log is not judged. A candidate that is frozen between a look at its
  * belief and its write is not wrong, and the line says when it believed.
  */
 export function judge(log: Judge, played: readonly Played[]): Verdict {

@@ -1,4 +1,4 @@
-/** Who may do what: tokens and client certificates name a user, rules say what a user may do. */
+/** Access rules: tokens and client certificates name a user, and rules say what a user may do. */
 import { leaseDetails, StatusError } from './status.ts';
 
 export interface Rule {

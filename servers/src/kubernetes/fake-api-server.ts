@@ -1,6 +1,7 @@
 /**
- * A stand-in for kube-apiserver in this process: `coordination.k8s.io/v1` Leases over HTTPS, as the
- * published rules of the API have them (conflicts, resourceVersions, watches, Status objects, RBAC).
+ * A stand-in for kube-apiserver in this process. It serves `coordination.k8s.io/v1` Leases over
+ * HTTPS, as the published rules of the API have them (conflicts, resourceVersions, watches, Status
+ * objects, RBAC).
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -257,7 +258,7 @@ interface Target {
   readonly name: string | undefined;
 }
 
-/** What a request is about, as RBAC sees it; undefined: no Lease. */
+/** The target of a request, as RBAC sees it; undefined: no Lease. */
 function targetOf(method: string, { pathname, searchParams }: URL): Target | undefined {
   const pattern = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/([^/]+)\/leases(?:\/([^/]+))?$/;
   const match = pattern.exec(pathname);

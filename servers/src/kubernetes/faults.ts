@@ -1,4 +1,4 @@
-/** What goes wrong between a client and an API server. */
+/** The faults between a client and an API server. */
 export interface ServedRequest {
   /** `get`, `create`, `update`, `patch`, `delete`, `list`, `watch`, or `other`. */
   readonly verb: string;

@@ -1,4 +1,4 @@
-/** What an API server makes of the Lease that it is sent: decoded by type, checked, normalized. */
+/** A Lease as an API server takes it from a request: decoded by type, checked, normalized. */
 import { badRequest, invalid } from './status.ts';
 
 export interface LeaseMetadata {
@@ -51,7 +51,7 @@ export function decodeLease(body: unknown): SentLease {
   };
 }
 
-/** What `ValidateLease` and `ValidateObjectMeta` check. */
+/** The checks of `ValidateLease` and `ValidateObjectMeta`. */
 export function validate(name: string, { metadata, spec }: SentLease): void {
   if (name.length > 253 || !subdomain.test(name)) {
     throw invalid(name, 'metadata.name', 'a lowercase RFC 1123 subdomain must consist of …');

@@ -186,7 +186,7 @@ export class LeaseRegistry {
     const event: LeaseEvent = { type, revision: this.#revision, lease: { ...lease, metadata } };
     this.#events.push(event);
     if (this.#events.length > 10_000) this.compact();
-    // What is told must find the registry as it says.
+    // Listeners must find the registry as the event says.
     queueMicrotask(() => {
       for (const listener of [...this.#listeners]) listener(event);
     });

@@ -1,4 +1,4 @@
-/** What an API server says instead of an object. */
+/** An API server answers this instead of an object. */
 export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;

@@ -25,7 +25,7 @@ export interface Meter extends AsyncDisposable {
   readonly opened: number;
   /** On no connection the client has said the last word: it waits for no answer. */
   readonly isAnswered: boolean;
-  /** What could not be read: the numbers are worth nothing then. */
+  /** A message that could not be read: the numbers are worth nothing then. */
   readonly trouble: Error | undefined;
   /** Resolves when `condition` holds; it is asked again after whatever passes. No time limit. */
   until(condition: (meter: Meter) => boolean): Promise<void>;

@@ -3,7 +3,7 @@ import { httpRequests } from './protocols/http.ts';
 import { postgresRequests } from './protocols/postgres.ts';
 import { redisRequests } from './protocols/redis.ts';
 
-/** What one connection says in one direction, chunk after chunk. */
+/** Reads one direction of one connection, chunk after chunk. */
 export interface Reader {
   /**
    * @returns the names of the requests whose last byte is in `chunk`, and whether there was anything in it

@@ -1,4 +1,4 @@
-/** Whoever sends requests and waits for what comes back. */
+/** A client that sends requests and waits for the answers. */
 export interface Traveller {
   connected(): void;
   sent(): void;
@@ -6,13 +6,14 @@ export interface Traveller {
 }
 
 /**
- * Counts the round trips that stand one behind the other, between any number of clients and one store,
- * by no clock: a logical one, of which every message makes half a step. What a client sends is half a
- * step later than all it has heard; what a store sends, half a step later than all it has been told. So a
- * notification that another one's write has caused takes half a round trip more than that write.
+ * Counts the round trips that stand one behind the other, between any number of clients and one
+ * store. It uses no real clock but a logical one, of which every message makes half a step. A
+ * message of a client is half a step later than all that the client has heard. A message of the
+ * store is half a step later than all that the store has been told. So a notification that another
+ * one's write has caused takes half a round trip more than that write.
  *
- * Where clients do things at the same time that have nothing to do with each other, it counts as if each
- * had waited for the other: never too little. Let nobody do anything else meanwhile.
+ * Clients that do unrelated things at the same time are counted as if each had waited for the
+ * other. So the count may be too large, never too small. Let nobody do anything else meanwhile.
  */
 export class RoundTrips {
   #storeSteps = 0;

@@ -1,4 +1,4 @@
-/** Who may do what. */
+/** Access rules. */
 import type { IncomingMessage } from 'node:http';
 import { accessDenied, Refusal } from './refusal.ts';
 import { sha256, signatureOf } from './signature.ts';
@@ -40,12 +40,12 @@ export class S3Accounts {
     const needed: Readonly<Record<string, readonly S3Action[]>> = {
       get: ['s3:GetObject'],
       head: ['s3:GetObject'],
-      // What is compared must be readable.
+      // A client must be able to read the object that it compares.
       put: isReplacing ? ['s3:PutObject', 's3:GetObject'] : ['s3:PutObject'],
       delete: ['s3:DeleteObject'],
     };
     if (!(needed[verb] ?? ['s3:ListBucket' as const]).every(mayDo)) throw accessDenied();
-    // Who may not list is not told what is not there.
+    // A client that may not list does not learn that an object is missing.
     const isRead = (verb === 'get' || verb === 'head') && name !== undefined;
     if (isRead && !isThere && !mayDo('s3:ListBucket')) throw accessDenied();
   }

@@ -19,7 +19,9 @@ export interface Dialect {
   readonly ignores: readonly ('if-match' | 'if-none-match')[];
   /** Ceph RGW and DigitalOcean Spaces know an ETag only without its quotes. */
   readonly tags: 'either' | 'unquoted' | 'quoted';
-  /** What `If-Match` on a missing key is answered: 404 by AWS, 412 by Ceph RGW, 200 by MinIO of 2025. */
+  /**
+   * The answer to `If-Match` on a missing key: 404 by AWS, 412 by Ceph RGW, 200 by MinIO of 2025.
+   */
   readonly missing: 404 | 412 | 200;
 }
 

@@ -1,6 +1,7 @@
 /**
  * A stand-in for S3 in this process: objects by path-style requests, signed and with checksums, as
- * `@aws-sdk/client-s3` sends them. What it does not check it refuses, and keeps in `unexpected`.
+ * `@aws-sdk/client-s3` sends them. It refuses the parts of a request that it does not check, and
+ * keeps them in `unexpected`.
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -31,7 +32,7 @@ export interface FakeS3Options {
   readonly tls?: boolean;
 }
 
-/** Who may do everything. */
+/** The account that may do everything. */
 export const ownerCredentials: S3Credentials = {
   accessKeyId: 'OWNER',
   secretAccessKey: 'the-secret-of-the-owner',
@@ -45,7 +46,7 @@ export interface LoggedS3Request extends LoggedObjectRequest {
 }
 
 export class FakeS3 extends ObjectStandIn<Bucket, LoggedS3Request> {
-  /** What clients sent and nobody here has looked at. */
+  /** Parts of requests that nobody here has looked at. */
   readonly unexpected: string[] = [];
   readonly certificates: TestCertificates | undefined;
   dialect: Dialect;

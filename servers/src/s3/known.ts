@@ -1,4 +1,7 @@
-/** What of a request is looked at. The rest is refused: it must not be thought to have been served. */
+/**
+ * The parts of a request that are looked at. The rest is refused: it must not be thought to have
+ * been served.
+ */
 import type { IncomingMessage } from 'node:http';
 import { notImplemented } from './refusal.ts';
 import type { Target } from './target.ts';

@@ -1,4 +1,4 @@
-/** What S3 answers when it does not do what it was asked. */
+/** S3 answers this when it does not do what it was asked. */
 export class Refusal extends Error {
   readonly status: number;
   /** `NoSuchKey`, … */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What a path-style request is about. */
+/** The target of a path-style request. */
 export interface Target {
   /** `get`, `put`, `head`, `delete`, `list`, `versioning`, or `other`. */
   readonly verb: string;

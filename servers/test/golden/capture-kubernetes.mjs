@@ -1,5 +1,6 @@
 // node capture-kubernetes.mjs URL TOKEN > kubernetes.json
-// Asks a real API server (kube-apiserver of Debian's source package `kubernetes`, with a token file) what kubernetes-requests.mjs has.
+// Sends the requests of kubernetes-requests.mjs to a real API server (kube-apiserver of Debian's
+// source package `kubernetes`, with a token file).
 import { ask } from './kubernetes-ask.mjs';
 
 const [, , url, token] = process.argv;

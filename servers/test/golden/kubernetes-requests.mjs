@@ -1,5 +1,5 @@
 /**
- * Requests about Leases, one after the other, as a real API server was asked and the stand-in is asked:
+ * Requests about Leases, one after the other, for a real API server and for the stand-in.
  * capture-kubernetes.mjs writes down what the real one said.
  *
  * `$x.uid` and `$x.resourceVersion` in a body or a query stand for those of the Lease that the answer to

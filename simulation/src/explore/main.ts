@@ -4,8 +4,8 @@
  *
  *   npm run explore [-- --only term,session] [--faults N --terms N] [--broken]
  *
- * `--broken` breaks each machine in each of the ways of its breaks.ts, and fails when one is not found. `--background`:
- * at the lowest priority, until standard input ends.
+ * `--broken` breaks each machine in each of the ways of its breaks.ts, and fails when it does not
+ * find one. `--background` runs at the lowest priority, until standard input ends.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';

@@ -5,7 +5,7 @@ export interface Game<World> {
   readonly firsts: readonly World[];
   /** Everything that can happen next, each with its name. */
   successors(world: World): Iterable<readonly [string, World]>;
-  /** What is wrong with a state, if anything. */
+  /** The problem of a state, if it has one. */
   problemOf(world: World): string | undefined;
   /** Equal for states that nothing tells apart. */
   keyOf(world: World): string;
@@ -15,7 +15,7 @@ export interface Walk {
   readonly states: number;
   readonly depth: number;
   readonly problem: string | undefined;
-  /** What happened, in order, until the problem. */
+  /** The events, in order, until the problem. */
   readonly way: readonly string[];
 }
 

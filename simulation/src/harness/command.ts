@@ -1,6 +1,6 @@
 import type { AdminResult, Drain, Election, LeaderRequest } from 'incumbent';
 
-/** What an operator asks for. */
+/** A request of an operator. */
 export type Command =
   | { readonly kind: 'vacate'; readonly force?: boolean }
   | { readonly kind: 'transfer'; readonly to: string }
@@ -35,8 +35,8 @@ export function describeCommand(command: Command): string {
 }
 
 /**
- * Whether a record says what was asked for, of those commands that stand in it until somebody takes them
- * back; the others stand as long as the term that they were meant for.
+ * Whether a record grants the request, for those commands that stand in it until somebody takes
+ * them back. The other commands stand as long as the term that they were meant for.
  */
 export function isGranted(
   command: Command,
@@ -65,7 +65,7 @@ export function isGranted(
   }
 }
 
-/** What operators have left in a record. */
+/** The orders that operators have left in a record. */
 export interface OperatorState {
   readonly token: bigint;
   readonly holding:
@@ -85,8 +85,8 @@ export interface Drop {
 const drainKeptMs = 86_400_000;
 
 /**
- * What operators have written and a later record has not, although it is not long over by the clock of
- * whoever has dropped it.
+ * An order of operators that a later record lacks, although it is not long over by the clock of the
+ * writer that has dropped it.
  */
 export function dropsOf(
   before: OperatorState | undefined,

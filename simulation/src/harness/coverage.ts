@@ -1,4 +1,4 @@
-/** What the seeds contained. A schedule that never occurred was not tested. */
+/** Counts of the events in the seeds. A schedule that never occurred was not tested. */
 export class Coverage {
   readonly counts: Map<string, number> = new Map();
 

@@ -60,7 +60,7 @@ export class Host {
   readonly #world: World;
   readonly #random: Random;
   readonly #timers = new Heap<HostTimer>();
-  /** What was delivered while nothing ran. */
+  /** Deliveries that came while nothing ran. */
   #inbox: { readonly owner: Owner; readonly run: () => void }[] = [];
   #baseMs = 0;
   #monotonicMs: number;

@@ -25,7 +25,7 @@ export interface QueueRecord {
   readonly history: readonly Incumbent.TermSummary[];
 }
 
-/** What the simulation drives: the compiled library, from wherever it lies. */
+/** The library under simulation: the compiled one, from wherever it lies. */
 export interface Library {
   readonly createElection: typeof Incumbent.createElection;
   readonly resolveTiming: typeof Incumbent.resolveTiming;

@@ -13,7 +13,10 @@ export interface Simulation {
 /** @param readable keep lines for a person to read */
 export type Prepare = (seed: number, readable: boolean) => Simulation;
 
-/** What is simulated. The registry `../mechanisms.ts` lists them all. The same seed is another world in each. */
+/**
+ * A simulated mechanism. The registry `../mechanisms.ts` lists them all. The same seed is another
+ * world in each.
+ */
 export interface Mechanism {
   /** As `--mechanism` takes it. */
   readonly name: string;

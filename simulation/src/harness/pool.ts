@@ -51,7 +51,10 @@ export class SeedRunner {
     return worker;
   }
 
-  /** Who may not raise a priority can begin anew at another one: seeds take the same course again. */
+  /**
+   * A process that may not raise a priority can begin anew at another one: seeds take the same
+   * course again.
+   */
   readonly #hurry = (): void => {
     void this.#worker.terminate();
     this.#worker = this.#start();

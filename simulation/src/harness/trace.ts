@@ -1,6 +1,6 @@
 /**
- * What happened in a seed: always as a hash, so that two runs of a seed can be compared, and as
- * readable lines when somebody is to read them.
+ * The events of a seed. Their hash is always kept, so that two runs of a seed can be compared;
+ * readable lines are kept when somebody is to read them.
  */
 export class Trace {
   static readonly limit = 4_000;

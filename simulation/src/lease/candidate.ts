@@ -17,7 +17,7 @@ import { storeOf } from './network.ts';
 import type { CandidatePlan } from './scenario.ts';
 import type { LeaseSimulation } from './simulation.ts';
 
-/** What the work of one term does besides sending effects. */
+/** The deed of one term's work, besides sending effects. */
 type Deed = 'nothing' | 'finish' | 'throw' | 'resign' | 'proclaim' | 'hog';
 
 /** The application's own failure. */
@@ -30,8 +30,8 @@ export const longestIgnorance = 2.5;
 
 /**
  * One process of an application that takes part in the election, from its start to its exit or
- * crash: the real library on this host's clock and link, and an application that does everything
- * applications do, the careless ones too.
+ * crash. It runs the real library on this host's clock and link. Its application does everything
+ * that applications do, the careless ones too.
  */
 export class CandidateProcess implements Client {
   readonly name: string;
@@ -138,7 +138,7 @@ export class CandidateProcess implements Client {
   }
 
   resign(): void {
-    // Whoever is told so may be dead by now.
+    // The process may be dead by now.
     if (this.alive) this.running?.term.resign();
   }
 

@@ -80,8 +80,9 @@ export class Chaos {
   }
 
   /**
-   * A host whose wall clock was set back is suspended only after its leader has had the time to look
-   * at the clocks, and the other way round: until then the library promises nothing.
+   * A host whose wall clock was set back is suspended only after its leader has had the time to
+   * look at the clocks. The same holds the other way round: until then the library promises
+   * nothing.
    */
   maySuspend(place: Place): boolean {
     const { host } = place;
@@ -98,7 +99,10 @@ export class Chaos {
     return host.lastDisturbedMs < this.sim.world.nowMs - this.lookedAfterMs(process);
   }
 
-  /** Whoever was undisturbed for so long has looked at its clocks: a renewal was due, or retried. */
+  /**
+   * A candidate that was undisturbed for so long has looked at its clocks: a renewal was due, or
+   * retried.
+   */
   lookedAfterMs({ timing, host }: CandidateProcess): number {
     const { renewEveryMs, operationTimeoutMs, retryBackoffMs } = timing;
     const betweenMs = renewEveryMs + operationTimeoutMs + retryBackoffMs;
@@ -217,8 +221,10 @@ function slowLookThenSilence(chaos: Chaos): void {
   link.armed.push({ kind: 'read', fate: { requestMs, onAnswer } });
 }
 
-/** The wall clock of the leader is set back, and some time after that its host sleeps; meanwhile
- *  nothing is confirmed, for a confirmation would make a new start. */
+/**
+ * The wall clock of the leader is set back, and some time after that its host sleeps. Nothing is
+ *  confirmed meanwhile, for a confirmation would make a new start.
+ */
 function setBackThenSuspend(chaos: Chaos): void {
   const place = chaos.target();
   const { host, process, link } = place;
@@ -237,8 +243,10 @@ function setBackThenSuspend(chaos: Chaos): void {
   });
 }
 
-/** The leader's host sleeps for a part of the belief, and some time after that its wall clock is set
- *  back, as when the time is corrected after waking up. */
+/**
+ * The leader's host sleeps for a part of the belief. Some time after that its wall clock is set
+ *  back, as when the time is corrected after waking up.
+ */
 function suspendThenSetBack(chaos: Chaos): void {
   const place = chaos.target();
   const { host, process, link } = place;
@@ -452,7 +460,7 @@ function soon(chaos: Chaos, run: () => void): void {
   chaos.later(chaos.random.between(1, 8) * chaos.sim.network.latencyMs, run);
 }
 
-/** Whoever leads makes room. */
+/** The leader makes room. */
 function makeRoom(chaos: Chaos): Place | undefined {
   const { places } = chaos.sim;
   const leading = places.find(({ process }) => process?.believes() === true);
@@ -502,7 +510,7 @@ function operateOnRelease(chaos: Chaos): void {
   process.resign();
 }
 
-/** What an operator asks of one term is on its way for so long that the next one begins. */
+/** The request of an operator to one term is on its way for so long that the next term begins. */
 function operateTooLate(chaos: Chaos): void {
   const { sim, random } = chaos;
   const { link } = sim.operator;
@@ -539,7 +547,7 @@ function restartWhileWriting(chaos: Chaos): void {
   if (random.chance(0.5)) makeRoom(chaos);
 }
 
-/** Whoever is about to win withdraws while the answer is on its way, or lost. */
+/** A candidate that is about to win withdraws while the answer is on its way, or lost. */
 function withdrawWhileWriting(chaos: Chaos): void {
   const { sim, random, leaseMs } = chaos;
   const leading = makeRoom(chaos);

@@ -2,8 +2,8 @@ import type { CandidateInfo } from 'incumbent';
 import type { Backend } from 'incumbent/testing';
 
 /**
- * The backend as copies of one process have it (a startup snapshot, CRIU, a clone of a machine): whatever
- * was drawn before the copies were made is the same in all of them, and so is the incarnation.
+ * The backend as copies of one process have it (a startup snapshot, CRIU, a clone of a machine).
+ * All copies share what was drawn before they were made, and so the incarnation.
  */
 export function inCopies<Guard>(backend: Backend<Guard>): Backend<Guard> {
   const copied = (candidate: CandidateInfo): CandidateInfo => ({

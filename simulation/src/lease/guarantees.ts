@@ -1,6 +1,7 @@
 /**
- * What is checked, by name. Everything here is judged from outside, by the world's time and by what
- * really stood in the store; nothing is taken from the library's own account of itself.
+ * The checks, by name. Everything here is judged from outside, by the world's time and by the
+ * records that really stood in the store. Nothing is taken from the library's own account of
+ * itself.
  */
 import type { Term, TermOutcome } from 'incumbent';
 import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
@@ -89,7 +90,7 @@ export class Guarantees {
   readonly #sim: LeaseSimulation;
   /** Tokens of announced terms that ended unclean and that nobody has fenced since. */
   readonly #unfenced: Set<bigint> = new Set();
-  /** Who has sent which nonce: that alone says whose a record is. */
+  /** The process that sent each nonce: that alone says whose a record is. */
   readonly #authors = new Map<string, CandidateProcess>();
   /** When an operator has forced the holder out, by the token of its term. */
   readonly #revokedAtMs: Map<bigint, number> = new Map();
@@ -270,8 +271,8 @@ export class Guarantees {
   }
 
   /**
-   * What a winner may follow: the record that it has replaced, or what stood below wins of its own that
-   * it has never heard of, for those were no terms.
+   * The records that a winner may follow. One is the record that it has replaced. The others stood
+   * below wins of its own that it has never heard of, for those were no terms.
    */
   #followed(process: CandidateProcess, version: number): readonly (LeaseRecord | undefined)[] {
     const { server } = this.#sim;
@@ -382,7 +383,7 @@ export class Guarantees {
     process.unanswered.add(next.nonce);
   }
 
-  /** What a candidate writes has everything in it that operators have written. */
+  /** The record of a candidate has everything in it that operators have written. */
   #checkKept(process: CandidateProcess, base: LeaseRecord | undefined, next: LeaseRecord): void {
     if (base === undefined) return;
     const wallMs = process.host.wallMs();
@@ -394,7 +395,7 @@ export class Guarantees {
     );
   }
 
-  /** Whoever writes a request on has read it. */
+  /** A candidate that writes a request on has read it. */
   #checkHeard(process: CandidateProcess, next: LeaseRecord): void {
     const { running } = process;
     const isAsked = next.holding?.request !== undefined || next.ended;
@@ -406,7 +407,7 @@ export class Guarantees {
     );
   }
 
-  /** What a look at the store tells about writes that had no answer. */
+  /** The news of a look at the store about writes that had no answer. */
   onReadAnswer(client: Client, { record }: Reading, tookMs: number): void {
     const { coverage } = this.#sim;
     const process = this.#sim.processOf(client);
@@ -478,8 +479,8 @@ export class Guarantees {
     const takes = next.holding !== undefined && (base === undefined || next.token > base.token);
     const held = record?.holding !== undefined && record.token === (base?.token ?? -1n);
     if (!takes || !held) return;
-    // Losing to a renewal that came at the last moment is fair; once in a lease, or a few times
-    // while attempts of ours are still under way.
+    // Losing to a renewal that came at the last moment is fair. It is fair once in a lease, or a
+    // few times while attempts of ours are still under way.
     const times = process.futileWrites;
     times.push(world.nowMs);
     while ((times[0] ?? 0) < world.nowMs - record.leaseMs) times.shift();
@@ -584,7 +585,7 @@ export class Guarantees {
     if (standsMs < last.leaseMs / fastest) {
       if (provedGone) {
         coverage.count('takeovers by proof of death');
-        // What a killed process has sent may still be on its way: that is the price of not waiting.
+        // Requests of a killed process may still be on their way: that is the price of not waiting.
         this.#sim.resource.excused.add(last.token);
       } else if (scenario.checksRules) {
         world.fail(

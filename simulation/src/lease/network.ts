@@ -11,7 +11,7 @@ import type { Host, Owner } from '../harness/host.ts';
 import type { Random } from '../harness/random.ts';
 import type { LeaseSimulation } from './simulation.ts';
 
-/** What becomes of one request. */
+/** The fate of one request. */
 export interface Fate {
   readonly requestMs: number;
   readonly replyMs: number;
@@ -166,7 +166,7 @@ export class Link {
   }
 }
 
-/** Whoever talks to the store over a link. */
+/** A party that talks to the store over a link. */
 export interface Client extends Owner {
   readonly host: Host;
   readonly link: Link;

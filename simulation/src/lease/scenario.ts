@@ -40,8 +40,8 @@ export interface StorePlan {
   readonly encodes: boolean;
   readonly clockStepMs: number | undefined;
   /**
-   * It says that it may lose its record, so its loss excuses nobody. `lives`: and tells each time of it,
-   * so that an old record may come back as well.
+   * - `records`: it says that it may lose its record, so its loss excuses nobody.
+   * - `lives`: it also tells each time of it, so that an old record may come back as well.
    */
   readonly forgets: 'never' | 'records' | 'lives';
   readonly clockRate: number;
@@ -75,15 +75,15 @@ export interface Scenario {
    */
   readonly checksRules: boolean;
   /**
-   * Ask every term at every event whether it leads. Else only when two might, for a look at the
-   * clocks is part of how a belief ends, and applications do not look all the time.
+   * Ask every term at every event whether it leads. Else only when two might lead, for a look at
+   * the clocks is part of how a belief ends. Applications do not look all the time.
    */
   readonly looksAlways: boolean;
   /** All candidates are copies of one process. */
   readonly copies: boolean;
 }
 
-/** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
+/** The plan of a seed. Everything is decided here or drawn from streams of the same seed. */
 export function drawScenario(seed: number): Scenario {
   const random = new Random(seed);
   // A stream of its own: what is drawn here leaves everything else as it is.
@@ -107,7 +107,7 @@ export function drawScenario(seed: number): Scenario {
   ]);
   const meddles = random.chance(0.1);
   const forgets = meddles ? random.pick(['never', 'records', 'lives', 'lives'] as const) : 'never';
-  // Whoever finds no record knows of no other lease than its own.
+  // A candidate that finds no record knows of no other lease than its own.
   const mixed = forgets === 'never' && random.chance(0.35);
   // Wall clocks agree about as well as they do in a data centre, or not at all.
   const skewMs = random.pick([0.05 * baseLeaseMs, 3e10]);

@@ -137,7 +137,7 @@ export class LeaseSimulation implements Simulation {
     );
     this.trace.add(this.world.nowMs, '-', 'faults stop');
     await this.world.run(this.quietSinceMs);
-    // What an operator had done to everybody is undone; everybody takes part.
+    // The operator's orders to processes are undone; everybody takes part.
     for (const place of this.places) {
       if (place.process === undefined) this.start(place);
       else {
@@ -150,12 +150,14 @@ export class LeaseSimulation implements Simulation {
   }
 
   /**
-   * L. With every duration of a candidate stretched by its slow clock, 1/(1 − ρ): a term that is
-   * being stopped is renewed for `stopTimeout` at the most and believed for H after that; then its
-   * lease D runs out, counted by others from their next look (poll and jitter); a reservation may
-   * stand as long as a lease; attempts take three operations each and may have to be repeated; the
-   * winner may have to wait out a takeover delay and run its hooks, and a candidate may be pausing
-   * (after a term, after a failure, or because its application does).
+   * L. Every duration of a candidate is stretched by its slow clock, 1/(1 − ρ). The bound adds up:
+   *
+   * - A term that is being stopped is renewed for `stopTimeout` at the most and believed for H after
+   *   that. Then its lease D runs out, counted by others from their next look (poll and jitter).
+   * - A reservation may stand as long as a lease.
+   * - Attempts take three operations each and may have to be repeated.
+   * - The winner may have to wait out a takeover delay and run its hooks.
+   * - A candidate may be pausing: after a term, after a failure, or because its application does.
    */
   #leaderBoundMs(): number {
     const { leaseMs, drift } = this.scenario;

@@ -362,7 +362,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
         replace: "if (found.kind === 'gone')",
       },
     ],
-    // What it overwrites says whom the next leader has to fence, and to wait for.
+    // The record that it overwrites names the term that the next leader has to fence, and to wait
+    // for.
     breaks: [...s1, 'release', 'fencing'],
   },
   {

@@ -1,4 +1,4 @@
-/** What is checked of a lock: as of a queue, by what stands in Hadoop's nodes. */
+/** The checks of a lock: those of a queue, by the nodes of Hadoop. */
 import { isDeepStrictEqual } from 'node:util';
 import type { QueueRecord } from '../harness/library.ts';
 import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
@@ -119,8 +119,8 @@ export class LockGuarantees extends QueueGuarantees {
       super.checkTaken(owner, session);
       return;
     }
-    // After its look at the lock, which cannot be older than a timeout when it sends the deletion, and
-    // that is under way for another one at most: it cannot name the czxid.
+    // It had looked at the lock, at most a timeout before it sent the deletion. The deletion is
+    // under way for another timeout at most, and cannot name the czxid.
     const { world, scenario, coverage } = this.sim;
     const robbedMs = world.nowMs - (this.#robbedAtMs.get(process) ?? Number.NEGATIVE_INFINITY);
     if (robbedMs <= 2 * scenario.timeoutMs) coverage.count('locks deleted in place of an own one');

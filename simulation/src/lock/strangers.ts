@@ -6,8 +6,8 @@ import { breadcrumbIn, lockIn } from './nodes.ts';
 const data = new TextEncoder().encode('stranger');
 
 /**
- * Members that are Hadoop's own take the lock when it is free, write the breadcrumb, and leave: some
- * say that they stopped, and some do not.
+ * Members that are Hadoop's own take the lock when it is free, write the breadcrumb, and leave.
+ * Some say that they stopped, and some do not.
  */
 export function visitLock(chaos: QueueChaos): void {
   const { sim, random, timeoutMs } = chaos;

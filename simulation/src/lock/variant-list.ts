@@ -1,5 +1,5 @@
 /**
- * The lock, broken on purpose: each variant takes one thing away that a promise rests on, in the
+ * The lock, broken on purpose. Each variant takes one thing away that a promise rests on, in the
  * core or in the ZooKeeper backend below it. See `../lease/variant-list.ts`.
  */
 import type { Variant } from '../harness/mechanism.ts';
@@ -224,7 +224,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
       { file: store, find: 'if (place.session !== this.session.id)', replace: 'if (false)' },
     ],
     from: 10_090,
-    // What lands late may as well be the end of that session's place.
+    // The request that lands late may as well be the end of that session's place.
     breaks: ['place', 'others'],
   },
   {

@@ -142,7 +142,7 @@ export class QueueOperator extends Bystander {
       const { contest } = request;
       // Before the node of the election is there, a place is what is read first.
       if (!path.endsWith(`/${contest.name}`)) return content;
-      // What is read together with other nodes may be read again before anything follows from it.
+      // A node that is read together with others may be read again before anything follows from it.
       if (this.sim.ground.readsTogether && !request.hasWritten) request.meant = undefined;
       request.meant ??= contest.guarantees.tokenIn(content.data);
       return content;

@@ -13,7 +13,7 @@ import type { TermEntry } from './guarantees.ts';
 import type { QueueProcess } from './process.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
 
-/** What the work of one term does besides sending effects. */
+/** The deed of one term's work, besides sending effects. */
 type Deed = 'nothing' | 'finish' | 'throw' | 'resign' | 'proclaim' | 'hog';
 
 /** The application's own failure. */
@@ -115,7 +115,7 @@ export class Candidacy {
   }
 
   resign(): void {
-    // Whoever is told so may be dead by now.
+    // The process may be dead by now.
     if (this.process.alive) this.running?.term.resign();
   }
 
@@ -472,7 +472,7 @@ export class Candidacy {
   }
 }
 
-/** What a record shows of a candidate that is not the first of its process. */
+/** The address in the record of a candidate that is not the first of its process. */
 export function addressOf(handle: number): string {
   return `handle:${handle}`;
 }

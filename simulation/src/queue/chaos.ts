@@ -90,7 +90,7 @@ export class QueueChaos {
     return this.random.pick(this.sim.contests);
   }
 
-  /** Who is named by the record of an election. */
+  /** The process that the record of an election names. */
   leaderOf({ guarantees }: Contested): QueueProcess | undefined {
     const place = guarantees.record?.holding?.place;
     const owner = place === undefined ? undefined : this.sim.ownerOf(place);
@@ -141,7 +141,10 @@ export class QueueChaos {
     return host.lastDisturbedMs < this.sim.world.nowMs - this.lookedAfterMs(process);
   }
 
-  /** Whoever was undisturbed for so long has looked at its clocks: a renewal was due, or retried. */
+  /**
+   * A candidate that was undisturbed for so long has looked at its clocks: a renewal was due, or
+   * retried.
+   */
   lookedAfterMs({ candidacies, host, plan }: QueueProcess): number {
     const timing = candidacies[0]?.timing;
     if (timing === undefined) return plan.timeoutMs;
@@ -421,7 +424,7 @@ function slowLookThenLastConfirmation(chaos: QueueChaos): void {
     });
   });
   reenter(chaos, following);
-  // Whoever enters has nobody before it but the leader.
+  // A candidate that enters has nobody before it but the leader.
   for (const { process } of sim.seats) {
     if (process === leading.process || process === following.process) continue;
     process?.withdraw();
@@ -475,7 +478,7 @@ function dieBeforeAnswer(
   });
 }
 
-/** Whoever is about to be announced loses its place on the way. */
+/** A leader that is about to be announced loses its place on the way. */
 function deletedBeforeAnnounced(chaos: QueueChaos): void {
   const { sim, random, contest } = chaos;
   const leading = chaos.target();
@@ -803,7 +806,7 @@ function operateOnRelease(chaos: QueueChaos): void {
   process.resign();
 }
 
-/** What an operator asks of one term is on its way for so long that the next one begins. */
+/** The request of an operator to one term is on its way for so long that the next term begins. */
 function operateTooLate(chaos: QueueChaos): void {
   const { sim, random, contest } = chaos;
   const process = chaos.leaderOf(contest);

@@ -1,6 +1,6 @@
 /**
- * What is checked of one election, by name. Everything is judged from outside, by the world's time
- * and by what the quorum has committed; nothing is taken from the library's own account of itself.
+ * The checks of one election, by name. Everything is judged from outside, by the world's time and
+ * by the transactions of the quorum. Nothing is taken from the library's own account of itself.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant, Term, TermOutcome } from 'incumbent';
@@ -213,7 +213,7 @@ export class QueueGuarantees {
     }
   }
 
-  /** What a candidate believes is judged by what the quorum has committed for it. */
+  /** The quorum's commits for a candidate judge its belief. */
   checkBelief(candidacy: Candidacy, deadline: Instant | undefined): void {
     const { world, scenario } = this.sim;
     const { process, timing } = candidacy;
@@ -546,7 +546,7 @@ export class QueueGuarantees {
     return record;
   }
 
-  /** Whoever led last and said nothing of its end was fenced by somebody that is not ours. */
+  /** The last leader, if it said nothing of its end, was fenced by a candidate that is not ours. */
   protected get wasFenced(): boolean {
     return false;
   }
@@ -677,7 +677,7 @@ export class QueueGuarantees {
       next?.place === last.place &&
       next.candidate.incarnation === last.candidate.incarnation;
     const isSameWrite = after?.nonce === before.nonce && after.beliefMs === before.beliefMs;
-    // What others would write of a leader that is not ours is not said here.
+    // This check does not say what others would write of a leader that is not ours.
     const isOurs = this.announcements.has(before.token);
     if (isSameTerm && (isSameWrite || !isOurs)) return;
     this.sim.world.fail('operator', 'an operator changed who leads, its token, nonce or belief');
@@ -710,11 +710,11 @@ export class QueueGuarantees {
     }
   }
 
-  /** What a candidate writes has everything in it that operators have written. */
+  /** The record of a candidate has everything in it that operators have written. */
   #checkKept(candidacy: Candidacy, before: QueueRecord | undefined, record: QueueRecord): void {
     const { host } = candidacy.process;
     const { world, scenario } = this.sim;
-    // What was over by its clock when it wrote may not be over by it now.
+    // An order that was over by its clock when it wrote may not be over by it now.
     if (host.setBackAtMs > world.nowMs - scenario.timeoutMs) return;
     const drop = dropsOf(before && operatorStateOf(before), operatorStateOf(record), host.wallMs());
     if (drop === undefined) return;
@@ -724,7 +724,7 @@ export class QueueGuarantees {
     );
   }
 
-  /** Whoever writes a request on has read it. */
+  /** A candidate that writes a request on has read it. */
   #checkHeard({ name, running }: Candidacy, { holding, token, ended }: QueueRecord): void {
     if (running === undefined || running.token !== token || holding === undefined) return;
     if (holding.request === undefined && !ended) return;
@@ -769,7 +769,7 @@ function inFull(record: QueueRecord, path: string): QueueRecord {
   };
 }
 
-/** What operators have left in a record. */
+/** The orders that operators have left in a record. */
 function operatorStateOf({ token, holding, drains, ended }: QueueRecord): OperatorState {
   return { token, holding: holding, drains, ended };
 }

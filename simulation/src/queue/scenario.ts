@@ -88,7 +88,7 @@ export interface QueueScenario {
 }
 
 /**
- * What a seed is about. Everything is decided here or drawn from streams of the same seed.
+ * The plan of a seed. Everything is decided here or drawn from streams of the same seed.
  * @param always the layout, if it is not to be drawn
  */
 export function drawQueueScenario(seed: number, always?: QueueScenario['layout']): QueueScenario {

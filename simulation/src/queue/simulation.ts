@@ -1,5 +1,5 @@
 /**
- * One seed of the queue: hosts, an ensemble of ZooKeeper servers, candidates that run the real
+ * One seed of the queue. Hosts, an ensemble of ZooKeeper servers, candidates that run the real
  * library with its real backend, and a plan of faults. It ends with the first violation, or after
  * faults have stopped, somebody has led undisturbed, and everybody has left in good order.
  */
@@ -38,7 +38,7 @@ export interface Contested {
   readonly path: string;
   readonly guarantees: QueueGuarantees;
   readonly resource: Resource;
-  /** What operators ask for at the moment. */
+  /** The requests of operators that are under way. */
   readonly requests: string[];
   /** An operator has forced a leader out, whoever that was. */
   mayRemoveStrangers: boolean;
@@ -130,7 +130,7 @@ export class QueueSimulation implements Simulation {
     const { ensemble, scenario } = this;
     const isNew = this.#random.chance(0.2);
     const parents = pathsTo(scenario.parent);
-    // What a client has as its chroot has to be there.
+    // The chroot of a client has to be there.
     if (isNew && parents.length === 1) return;
     const zxid = ensemble.nextZxid;
     const node = (children: readonly string[], sequence = 0) => ({
@@ -240,7 +240,7 @@ export class QueueSimulation implements Simulation {
     );
     this.trace.add(this.world.nowMs, '-', 'faults stop');
     await this.world.run(this.quietSinceMs);
-    // What an operator had done to everybody is undone; everybody takes part.
+    // The operator's orders to processes are undone; everybody takes part.
     for (const seat of this.seats) {
       if (seat.process === undefined) this.start(seat);
       else {
@@ -253,8 +253,8 @@ export class QueueSimulation implements Simulation {
 
   /**
    * L. Every duration is stretched by the slowest clock, 1/(1 − ρ). The servers have to find each
-   * other; sessions without a process have to expire; each of those before the leader may have to
-   * wait a belief out and run its hooks in vain; candidates may be pausing, and their work deaf.
+   * other, and sessions without a process have to expire. Each of those before the leader may have
+   * to wait a belief out and run its hooks in vain. Candidates may be pausing, and their work deaf.
    */
   #leaderBoundMs(): number {
     const { timeoutMs, drift, ensemble } = this.scenario;
@@ -366,7 +366,7 @@ export class QueueSimulation implements Simulation {
         );
       }
     }
-    // What could not be given up at once is given up soon.
+    // A place that could not be given up at once is given up soon.
     await world.run(world.nowMs + timeoutMs, () => this.#zombies().length === 0);
     const [zombie] = this.#zombies();
     if (world.violation !== undefined || zombie === undefined) return;
@@ -441,12 +441,12 @@ export class QueueSimulation implements Simulation {
     if (this.isQuiet && !this.#isEnding) this.world.at(this.world.nowMs, () => this.start(seat));
   }
 
-  /** Who has made a place; undefined: somebody who is not ours. */
+  /** The process that has made a place; undefined: somebody who is not ours. */
   ownerOf(place: string): QueueProcess | undefined {
     return this.#owners.get(place);
   }
 
-  /** What a place is in the store; undefined: it is gone. */
+  /** The node of a place in the store; undefined: it is gone. */
   nodeOf(place: string): Node | undefined {
     const path = this.ground.pathOf(place);
     const node = this.ensemble.tree.get(path);

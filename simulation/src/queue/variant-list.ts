@@ -1,5 +1,5 @@
 /**
- * The queue, broken on purpose: each variant takes one thing away that a promise rests on, in the
+ * The queue, broken on purpose. Each variant takes one thing away that a promise rests on, in the
  * core or in the ZooKeeper backend below it. See `../lease/variant-list.ts`.
  */
 import type { Variant } from '../harness/mechanism.ts';

@@ -7,7 +7,7 @@ import type { RedisFailoverSimulation } from './simulation.ts';
 type Fault = (chaos: Chaos) => void;
 type FaultsByWeight = readonly (readonly [number, Fault])[];
 
-/** What goes wrong, and when. */
+/** The faults, and their times. */
 export class Chaos {
   readonly sim: RedisFailoverSimulation;
   readonly random: Random;
@@ -35,7 +35,7 @@ export class Chaos {
     this.#isOver = true;
   }
 
-  /** What was broken is repaired; nodes start again, links and processes go on. */
+  /** Everything that was broken is repaired; nodes start again, links and processes go on. */
   end(): void {
     this.stop();
     const { sim } = this;

@@ -47,7 +47,7 @@ const mostSteadyMs = 60_000;
 
 export class GemLife {
   readonly seats: readonly Seat[];
-  /** What one has sent may arrive when it has crashed. */
+  /** Commands of a manager may arrive when it has crashed. */
   readonly #every: GemProcess[] = [];
   /** No manager of ours is started meanwhile. */
   keepsOursAway = false;

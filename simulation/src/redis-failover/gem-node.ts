@@ -20,7 +20,7 @@ export interface GemNodeWorld {
   readonly mostMs: number;
 }
 
-/** What the gem asks of a Redis: a connection for each operation, with one limit for all of it. */
+/** The gem's commands to a Redis: a connection for each operation, with one limit for all of it. */
 export class GemNode {
   readonly address: string;
   readonly #place: GemNodeWorld;

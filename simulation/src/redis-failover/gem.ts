@@ -1,7 +1,7 @@
 /**
- * A manager of the Ruby gem redis_failover 1.0, as far as it touches ZooKeeper and Redis, with what it does
- * wrong: it looks at its lock before a pause and acts after it, writes without a version, and makes a
- * replica of whatever comes back. Times are the gem's times its pace.
+ * A manager of the Ruby gem redis_failover 1.0, as far as it touches ZooKeeper and Redis, with its
+ * mistakes. It looks at its lock before a pause and acts after it. It writes without a version, and
+ * makes a replica of whatever comes back. Times are the gem's times its pace.
  */
 import type { Random } from '../harness/random.ts';
 import { GemNode, NodeUnavailable } from './gem-node.ts';
@@ -31,7 +31,7 @@ interface State {
   readonly unavailable: readonly string[];
 }
 
-/** What one node is to the managers that report. */
+/** The reports of the managers on one node. */
 interface Snapshot {
   readonly viewable: Map<string, number>;
   readonly unviewable: string[];

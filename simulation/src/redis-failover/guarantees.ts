@@ -22,7 +22,7 @@ interface Acknowledged {
   readonly startedMs: number;
 }
 
-/** What clients of one term were told. */
+/** The writes that clients of one term were told of. */
 interface TermOfWrites {
   readonly node: string;
   firstMs: number;
@@ -38,10 +38,10 @@ interface Load {
   readonly isUnseen: boolean;
 }
 
-/** Who was started anew may be copied by replicas for so long before a manager can know. */
+/** Replicas may copy a primary that was started anew for so long before a manager can know. */
 const unseenMs = 1_000;
 
-/** What is checked, by what the modelled servers really have. */
+/** The checks, by the data of the modelled servers. */
 export class Guarantees {
   readonly #sim: RedisFailoverSimulation;
   /** Where each write was executed, and when. */
@@ -91,7 +91,8 @@ export class Guarantees {
     const { nodes, scenario, world } = this.#sim;
     this.#executed.set(key, { node, atMs: world.nowMs });
     const { server } = nodes.find(({ name }) => name === node) ?? {};
-    // Who does not ask whether it is the process on record writes beside what the others have.
+    // A client that does not ask whether it is the process on record writes beside the data of the
+    // others.
     if (!scenario.verifiesRole && server?.runId !== this.record?.runId) this.#beside.add(key);
   }
 
@@ -131,7 +132,7 @@ export class Guarantees {
     }
   }
 
-  /** What the gem has published is believed for a while, and our managers wait for that. */
+  /** Clients believe the gem's record for a while, and our managers wait for that. */
   #checkWithoutTerm(key: string, executedMs: number): void {
     const { world } = this.#sim;
     if (executedMs <= this.#gemOverAtMs) return;
@@ -147,7 +148,7 @@ export class Guarantees {
   empties(node: RedisNode, data: Dataset, primary: string): void {
     const { world, coverage, scenario } = this.#sim;
     coverage.count('nodes emptied for a copy');
-    // What it has then may be of a stream that the record does not name.
+    // Its data after the copy may be of a stream that the record does not name.
     this.#members.delete(node.name);
     const lost = this.#onlyIn(data, node);
     if (lost.length === 0) return;
@@ -207,7 +208,7 @@ export class Guarantees {
     if (before === undefined) return;
     if (this.#isChoiceOfGem(before, record)) {
       this.#sim.coverage.count('our managers go on with the primary that the gem has made');
-      // What counts from now on is what that one has.
+      // From now on the data of that primary count.
       this.#members.clear();
     } else this.#checkPromotion(record.primary);
   }
@@ -273,8 +274,8 @@ export class Guarantees {
         coverage.count('writes in quarantine');
         continue;
       }
-      // It waits for a copy that its primary broke off, and answers nobody before it gives up; or it was away
-      // when an operator decided, and is so still.
+      // It waits for a copy that its primary broke off, and answers nobody before it gives up. Or
+      // it was away when an operator decided, and is so still.
       if (holders.some(({ server }) => server === undefined || server.loading !== undefined)) {
         coverage.count('writes on a node that has not come back');
         continue;
@@ -339,8 +340,9 @@ export class Guarantees {
   }
 
   /**
-   * The gem makes a replica of what comes back, whatever it has. What goes by another way than that order, goes
-   * while the gem leads, or in the moment in which ours take over. After that it would go by the will of ours.
+   * The gem makes a replica of what comes back, whatever it has. Data that are lost by another way
+   * than that order are lost while the gem leads, or in the moment in which ours take over. Later
+   * they would be lost by the will of ours.
    */
   #isOrderOfGem(node: RedisNode, primary: string): boolean {
     const { gem, toldByGem, gemToldAtMs, world } = this.#sim;
@@ -469,7 +471,7 @@ export class Guarantees {
 export function has(node: RedisNode, key: string): boolean {
   const { server } = node;
   if (server?.data.get(key) !== undefined || loadsCopyWith(node, key)) return true;
-  // What it loads from a copy takes the place of its files.
+  // The copy that it loads takes the place of its files.
   if (server !== undefined && (server.loading === undefined || isLoadingCopy(server))) return false;
   return onDisk(node)?.get(key) !== undefined;
 }

@@ -13,7 +13,10 @@ import type * as Follow from '../../../packages/zookeeper/dist/follow.js';
 import type * as Transaction from '../../../packages/zookeeper/dist/transaction.js';
 import type { DistOf } from '../harness/packages.ts';
 
-/** What the simulation drives: managers and clients, and the client of ZooKeeper as far as it is not modelled. */
+/**
+ * The library under simulation: managers and clients, and the client of ZooKeeper as far as it is
+ * not modelled.
+ */
 export type Library = Pick<typeof NodeManager, 'NodeManager'> &
   Pick<typeof ViewFollower, 'ViewFollower'> &
   Pick<typeof Connections, 'Connections'> &

@@ -10,7 +10,7 @@ import type { RedisFailoverSimulation } from './simulation.ts';
 export class ManagerProcess extends Process {
   readonly manager: NodeManager;
   isLeading = false;
-  /** What it has told of since it was elected, if that is not over. */
+  /** The trouble that it has told of since it was elected, if that is not over. */
   trouble: string | undefined;
   readonly #ending = new AbortController();
 

@@ -40,7 +40,7 @@ export class RedisWorld implements Scheduler {
     };
   }
 
-  /** What arrives for a process of the library. */
+  /** Takes the messages for a process of the library. */
   readerOf(host: Host, owner: Owner): Reader {
     return {
       read: (run) => {

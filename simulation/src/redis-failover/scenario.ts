@@ -45,7 +45,7 @@ export interface Scenario {
   readonly gem: GemPlan | undefined;
 }
 
-/** What most seeds have not: how the nodes are joined, and what they are called. */
+/** The rarer ways in which nodes are joined and named. */
 export interface Layout {
   /** The last replica follows the one before it. */
   readonly hasChain: boolean;
@@ -77,7 +77,7 @@ export type FaultMix =
 
 const drift = 0.05;
 
-/** What a seed is about. Everything is decided here or drawn from streams of the same seed. */
+/** The plan of a seed. Everything is decided here or drawn from streams of the same seed. */
 export function drawScenario(seed: number): Scenario {
   const random = new Random(seed, 7);
   const viewMs = random.pick([300, 500, 1_000]);

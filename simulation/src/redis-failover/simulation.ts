@@ -1,6 +1,6 @@
 /**
- * One seed of the failover of Redis: modelled nodes and servers of ZooKeeper, managers and clients that run
- * the real code, and a plan of faults. It ends with the first violation, or when every client has
+ * One seed of the failover of Redis: modelled nodes and servers of ZooKeeper, managers and clients
+ * that run the real code, and faults. It ends with the first violation, or when every client has
  * written after faults have stopped, and nothing moves any more.
  */
 import type { FailoverRequest } from '../../../packages/redis-failover/dist/layout.js';
@@ -67,9 +67,12 @@ export class RedisFailoverSimulation implements Simulation {
   publishedPrimary: string | undefined;
   /** The manager that was elected last. */
   leading: ManagerProcess | undefined;
-  /** What an elected manager has told of last. */
+  /** The trouble that an elected manager has told of last. */
   lastTrouble: string | undefined;
-  /** What elected managers have said of their troubles since the last fault, and what they still say. */
+  /**
+   * The troubles that elected managers have told of since the last fault, and those that they still
+   * have.
+   */
   readonly #troubles = new Set<string>();
   /** Told once, when the record names nobody. */
   onRevoked: (() => void) | undefined;
@@ -144,7 +147,7 @@ export class RedisFailoverSimulation implements Simulation {
     return this.nodes.find(({ addresses }) => addresses.some((each) => each === address));
   }
 
-  /** What an operator calls it. */
+  /** The address by which an operator calls it. */
   addressOf({ addresses }: RedisNode): string {
     return addresses.length === 1 ? addresses[0] : this.#byHand.pick(addresses);
   }
@@ -179,7 +182,7 @@ export class RedisFailoverSimulation implements Simulation {
     return this.#lastNumber;
   }
 
-  /** What faults may do something to. */
+  /** A link that faults may strike. */
   link(from: string, node: RedisNode): Link {
     const link = this.redis.model.link(from, node.name);
     this.#links.add(link);
@@ -435,7 +438,7 @@ export class RedisFailoverSimulation implements Simulation {
     return this.writers.every(({ host }) => (lastStartedMs.get(host.name) ?? 0) > ms);
   }
 
-  /** What a manager does not list it cannot make the primary, whoever says so. */
+  /** A manager cannot make a node the primary that it does not list, whoever says so. */
   #correctLists(): void {
     const seat = this.#wrongList && this.managers[this.#wrongList.manager];
     if (seat === undefined) return;
@@ -476,7 +479,7 @@ export class RedisFailoverSimulation implements Simulation {
     ensemble.byHand([{ type: 'create', path, ...node }]);
   }
 
-  /** As an operator says it to a node. What goes wrong is not looked at. */
+  /** As an operator says it to a node. Its errors are ignored. */
   say(node: RedisNode, parts: readonly string[]): void {
     const { model } = this.redis;
     const address = this.addressOf(node);
@@ -485,7 +488,7 @@ export class RedisFailoverSimulation implements Simulation {
       (connection) => {
         connection.send(parts).then(
           (reply) => {
-            // What an operator was told is kept like what a client was told.
+            // A write that an operator was told of is kept like a write of a client.
             if (parts[0] === 'SET' && reply === 'OK') this.guarantees.told(parts[1] as string);
             connection.close();
           },

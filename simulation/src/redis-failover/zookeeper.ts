@@ -28,7 +28,9 @@ export class ZooKeeperFace {
   readonly #library: Library;
   readonly #clock: Clock;
   readonly #owner: Owner;
-  /** What the model does not count: how often the children of a node were seen to change. */
+  /**
+   * Counted here, because the model does not: how often the children of a node were seen to change.
+   */
   readonly #children = new Map<string, { readonly names: string; readonly changes: bigint }>();
 
   constructor(client: SimulatedClient, library: Library, clock: Clock, owner: Owner) {
@@ -134,7 +136,7 @@ export class ZooKeeperFace {
   ): Promise<{ readonly zxid: bigint; readonly sentAt: Instant }> {
     const transaction = this.transaction();
     for (const { path, version } of nodes) transaction.check(path, version);
-    // What waits for a connection is sent later: the belief is shorter than it could be.
+    // A request that waits for a connection is sent later: the belief is shorter than it could be.
     const sentAt = { monotonicMs: this.#clock.monotonicMs(), wallMs: this.#clock.wallMs() };
     await transaction.commit(options);
     return { zxid: 0n, sentAt };

@@ -11,8 +11,9 @@ interface Unsynced {
 const syncedWithinMs = { always: 0, everysec: 1_000, no: 30_000 } as const;
 
 /**
- * The append-only file of a running server. A copy from the primary ends it, and it begins anew behind that
- * with a rewrite: until this is done, what is on disk is what the node had before the copy.
+ * The append-only file of a running server. A copy from the primary ends it, and it begins anew
+ * behind that with a rewrite. Until this is done, the disk holds the data that the node had before
+ * the copy.
  */
 export class AppendOnlyFile {
   readonly #server: Server;
@@ -37,7 +38,7 @@ export class AppendOnlyFile {
     return this.#state === 'waits';
   }
 
-  /** What was loaded is what the file holds. */
+  /** The file holds the data that were loaded. */
   goOn(): void {
     this.#state = 'on';
   }

@@ -26,7 +26,7 @@ export interface Hold {
  * so it is mostly longer than it is set to be (`incrementalTrimReplicationBacklog` of replication.c).
  */
 export class Backlog {
-  /** What is in it, with the offset of the byte after each. */
+  /** Its entries, with the offset of the byte after each. */
   readonly #entries: { readonly entry: Entry; readonly endOffset: number }[] = [];
   readonly #blocks: Block[] = [];
   #maxBytes: number;
@@ -66,7 +66,7 @@ export class Backlog {
     return offset >= this.firstOffset && offset <= this.firstOffset + this.#length;
   }
 
-  /** What comes from this byte on. */
+  /** The entries from this byte on. */
   from(offset: number): readonly Entry[] {
     const first = this.#entries.findIndex(({ endOffset }) => endOffset >= offset);
     return first < 0 ? [] : this.#entries.slice(first).map(({ entry }) => entry);
@@ -119,7 +119,9 @@ export class Backlog {
   }
 }
 
-/** What jemalloc gives for so many bytes, from 16 KiB on: four sizes to each power of two. */
+/**
+ * The size of jemalloc's block for so many bytes, from 16 KiB on: four sizes to each power of two.
+ */
 function allocated(bytes: number): number {
   const step = 2 ** Math.max(12, Math.ceil(Math.log2(bytes)) - 3);
   return Math.ceil(bytes / step) * step;

@@ -8,9 +8,9 @@ export interface Child {
   readonly kind: 'rdb-file' | 'rdb-stream' | 'aof';
   /** How long it works. */
   readonly forMs: number;
-  /** What follows in the parent. Not called for a child that was killed. */
+  /** The parent's part at the end. Not called for a child that was killed. */
   readonly done: () => void;
-  /** What it does even if its parent is dead. */
+  /** Its own part at the end, even if its parent is dead. */
   readonly alone?: () => void;
 }
 

@@ -3,7 +3,7 @@ import type { Message } from './messages.ts';
 import type { Reply } from './reply.ts';
 import type { Socket } from './socket.ts';
 
-/** What a client waits for; the commands behind it wait too. */
+/** The reason why a client waits; the commands behind it wait too. */
 export type Blocked =
   /** XREAD BLOCK. */
   | { readonly by: 'read' }
@@ -18,7 +18,7 @@ export class Client {
   readonly id: number;
   readonly socket: Socket<Message>;
   readonly peer: string;
-  /** What has arrived and is not executed. */
+  /** Commands that have arrived and are not executed. */
   readonly queue: (readonly string[])[] = [];
   name = '';
   isAuthenticated: boolean;
@@ -27,7 +27,7 @@ export class Client {
   transaction: { readonly commands: (readonly string[])[]; isBroken: boolean } | undefined;
   replica: AttachedReplica | undefined;
   listeningPort = 0;
-  /** What WAIT waits for (`c->woff`). */
+  /** The offset that WAIT waits for (`c->woff`). */
   writtenOffset = 0;
   lastCommand = 'NULL';
 

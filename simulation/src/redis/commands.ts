@@ -32,7 +32,7 @@ export interface Command {
   readonly runsInTransaction: boolean;
   /** @returns undefined if it answers later, or never */
   readonly run: (call: Call) => Reply | undefined;
-  /** What it does where it comes from the primary. */
+  /** The command's effect where it comes from the primary. */
   readonly apply?: (server: Server, parts: readonly string[]) => void;
 }
 

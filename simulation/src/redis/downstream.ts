@@ -31,7 +31,7 @@ export interface AttachedReplica {
 
 /** How soon the process sees that a child has ended: it looks ten times a second. */
 const reapMs = 100;
-/** What a child needs to end after its last byte was taken. */
+/** The time that a child needs to end after its last byte was taken. */
 const childExitMs = 3;
 
 /** The replicas of a server: what `replication.c` does as a primary, for replicas of replicas too. */
@@ -71,7 +71,7 @@ export class Downstream {
     this.served.full += 1;
     const replica = this.#attach(client, 'wait-start');
     if (this.attached.length === 1 && server.backlog === undefined) {
-      // What was written before the first replica came is in no offset.
+      // Writes before the first replica came are in no offset.
       server.history.begin();
       server.createBacklog();
     }
@@ -79,7 +79,10 @@ export class Downstream {
     return undefined;
   }
 
-  /** What is put into the stream. @param pieces as the backlog takes it */
+  /**
+   * Adds an entry to the stream.
+   * @param pieces as the backlog takes it
+   */
   feed(entry: Entry, pieces: readonly number[]): void {
     const { backlog, history } = this.#server;
     if (backlog === undefined) return;

@@ -5,9 +5,12 @@ interface Waiting {
   readonly isUrgent: boolean;
 }
 
-/** What runs in one process, and when: one thing after the other, and nothing while it stands still. */
+/**
+ * The tasks of one process, in their times: one thing after the other, and nothing while it stands
+ * still.
+ */
 export class EventLoop implements Reader {
-  /** What runs even while the process looks at nothing else. */
+  /** For tasks that run even while the process looks at nothing else. */
   readonly urgent: Reader;
   readonly #answers: () => boolean;
   #waiting: Waiting[] = [];

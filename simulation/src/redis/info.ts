@@ -1,6 +1,6 @@
 import type { Server } from './server.ts';
 
-/** What INFO says, with the fields that anybody here reads (`genRedisInfoString` of server.c). */
+/** The text of INFO, with the fields that anybody here reads (`genRedisInfoString` of server.c). */
 export function infoText(server: Server): string {
   const { served } = server.downstream;
   const sections = {

@@ -1,6 +1,9 @@
 import type { Scheduler } from './scheduler.ts';
 
-/** One direction of a way. What is sent while it is held arrives when it is let go, as TCP has it. */
+/**
+ * One direction of a way. Items that are sent while it is held arrive when it is let go, as TCP has
+ * it.
+ */
 export class Wire {
   /** Drawn anew for each message. */
   latencyMs: () => number;
@@ -76,7 +79,7 @@ export class Link {
   }
 }
 
-/** What is sent in one direction of one connection, in order. */
+/** One direction of one connection, in order. */
 export class Pipe<Item> {
   readonly #scheduler: Scheduler;
   readonly #wire: Wire;
@@ -100,7 +103,7 @@ export class Pipe<Item> {
     this.#arm();
   }
 
-  /** What is on its way is lost. */
+  /** Everything on its way is lost. */
   clear(): void {
     this.#queue.length = 0;
   }

@@ -23,11 +23,11 @@ export interface Watcher {
   follows(primary: string, by: string): void;
   /** REPLICAOF NO ONE, of a replica. */
   leads?(by: string): void;
-  /** What the server has goes now, for a copy of that primary. */
+  /** The data of the server go now, for a copy of that primary. */
   empties(data: Dataset, primary: string): void;
 }
 
-/** What a server process finds where it runs. */
+/** The surroundings of a server process. */
 export interface Machine {
   readonly name: string;
   /** As its primary sees it. */

@@ -2,7 +2,7 @@ import type { Rdb } from './disk.ts';
 import type { Reply } from './reply.ts';
 import type { Entry } from './stream.ts';
 
-/** What goes over a connection to a server, and comes back: to clients replies, to replicas the rest. */
+/** A message over a connection to a server or back: clients get replies, replicas the rest. */
 export type Message =
   | { readonly kind: 'command'; readonly parts: readonly string[] }
   | { readonly kind: 'reply'; readonly reply: Reply }

@@ -19,8 +19,8 @@ export interface Route {
 export interface RedisModelOptions {
   readonly scheduler: Scheduler;
   /**
-   * What lies between a place (a node's name, or a client's) and an address. Default: every address of
-   * a node leads to it, over one link for each pair of places.
+   * The way between a place (a node's name, or a client's) and an address. Default: every address
+   * of a node leads to it, over one link for each pair of places.
    */
   readonly route?: (from: string, address: string) => Route;
   /** Of the links that are made here. Default: 0.2 ms. */

@@ -101,7 +101,7 @@ export class RedisNode {
     this.#server = new Server(this.#machine);
   }
 
-  /** SIGKILL. What was written to files stays. */
+  /** SIGKILL. The files keep what was written. */
   kill(): void {
     this.#server?.kill();
     this.#server = undefined;

@@ -1,4 +1,4 @@
-/** What a server answers. Strings and statuses are the same here. */
+/** The reply of a server. Strings and statuses are the same here. */
 export type Reply = string | number | null | ErrorReply | readonly Reply[];
 
 /** Such as `READONLY You can't write against a read only replica.` */
@@ -6,7 +6,7 @@ export class ErrorReply extends Error {
   override readonly name: string = 'ErrorReply';
 }
 
-/** What the server answers in so many words (`createSharedObjects` of server.c). */
+/** The fixed texts of the server's errors (`createSharedObjects` of server.c). */
 export const said: Readonly<
   Record<
     'loading' | 'masterDown' | 'noAuth' | 'noReplicas' | 'readOnly' | 'unblocked' | 'wrongPass',

@@ -102,13 +102,13 @@ export class Server {
     return this.pauses.writes;
   }
 
-  // What runs in it, and when
+  // The tasks that run in it, and their times
 
   after(delayMs: number, run: () => void): void {
     this.machine.scheduler.after(delayMs, () => this.loop.read(run));
   }
 
-  /** SIGKILL. What is forked from it may work on. */
+  /** SIGKILL. Children that it has forked may work on. */
   kill(): void {
     if (this.loop.isDead) return;
     this.#end(false);
@@ -211,7 +211,7 @@ export class Server {
     this.backlog = new Backlog(this.history.offset, this.settings.count('repl-backlog-size'));
   }
 
-  /** What an RDB file of now has in it (`rdbPopulateSaveInfo`). */
+  /** The contents of an RDB file of now (`rdbPopulateSaveInfo`). */
   snapshot(): Rdb {
     const { replId, offset } = this.history;
     const isKnown =

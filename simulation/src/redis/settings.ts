@@ -1,4 +1,7 @@
-/** What CONFIG GET and SET know here. Names as in redis.conf; those of before 5.0 mean the same. */
+/**
+ * The names that CONFIG GET and SET know here. Names as in redis.conf; those of before 5.0 mean the
+ * same.
+ */
 const defaults = {
   appendfsync: 'everysec',
   appendonly: 'no',
@@ -91,7 +94,7 @@ export class Settings {
     return name;
   }
 
-  /** What CONFIG REWRITE writes: whatever is not as it was to begin with. */
+  /** The settings that CONFIG REWRITE writes: whatever is not as it was to begin with. */
   changed(): GivenSettings {
     return Object.fromEntries(
       [...this.#values].filter(([name, value]) => defaults[name] !== value),

@@ -8,7 +8,7 @@ export interface ShutdownOptions {
   readonly saves?: boolean | undefined;
   /** Replicas are not waited for. */
   readonly now?: boolean;
-  /** Who asked for it; undefined for SIGTERM. */
+  /** The client that asked for it; undefined for SIGTERM. */
   readonly client?: Client;
 }
 
@@ -52,7 +52,7 @@ export class Shutdown {
     const server = this.#server;
     const { saves, client } = this.#asked ?? {};
     if (server.aof.waits && server.aof.isRewriting) {
-      // What is on disk is not what the node has.
+      // The data on disk are not those of the node.
       this.#asked = undefined;
       server.pauses.shutdownIsOff();
       client?.answer(new ErrorReply('ERR Errors trying to SHUTDOWN. Check logs.'));

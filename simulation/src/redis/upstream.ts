@@ -43,7 +43,7 @@ export class Upstream {
   #announced: Place = { replId: '', offset: -1 };
   /** A copy is read into memory as it comes, and not first into a file. */
   #readsCopyAtOnce = false;
-  /** What came while a copy is loaded; read after it. */
+  /** Messages that came while a copy is loaded; read after it. */
   #unread: (Message | 'end')[] | undefined;
   /** All of a copy, while it is loaded. */
   copy: Dataset | undefined;
@@ -66,7 +66,7 @@ export class Upstream {
     return this.state === 'connected';
   }
 
-  /** What INFO gives as `slave_repl_offset`. */
+  /** The `slave_repl_offset` of INFO. */
   get offset(): number {
     return this.master?.offset ?? this.cached?.offset ?? 1;
   }
@@ -323,8 +323,8 @@ export class Upstream {
   }
 
   /**
-   * A copy that is read as it comes is waited for: the server looks at other things after every 2 MB
-   * of it, and at nothing while the copy does not go on. Half of them go on.
+   * A copy that is read as it comes is waited for. The server looks at other things after every 2
+   * MB of it, and at nothing while the copy does not go on. Half of them go on.
    */
   #waitForCopy(): void {
     const { loop, machine, settings } = this.#server;

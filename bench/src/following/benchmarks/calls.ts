@@ -16,7 +16,10 @@ const leadsWithinMs = 60_000;
 /** Both in turn, so many at a time. */
 const bunch = 50;
 
-/** What a call costs while nothing changes: one after the other, beside the same to a fixed address. */
+/**
+ * The cost of a call while nothing changes. Calls follow one another, beside the same calls to a
+ * fixed address.
+ */
 export function calls(stage: Stage): Benchmark {
   const samples = makeSamples();
   let rounds = 0;

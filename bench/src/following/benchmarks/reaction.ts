@@ -31,8 +31,9 @@ const leadsWithinMs = 60_000;
 const floorTimes = 3;
 
 /**
- * Two processes hand the seat to and fro while another one calls whoever leads, without pause: from when
- * the work of the new term begins to when the first call of that process is handled there.
+ * Two processes hand the seat to and fro, while another process calls the leader without pause. The
+ * time runs from the start of the new term's work to the first call of that process that is handled
+ * there.
  */
 export function reaction(stage: Stage): Benchmark {
   const samples = makeSamples();
@@ -59,7 +60,7 @@ export function reaction(stage: Stage): Benchmark {
   };
 }
 
-/** Who leads, and who waits. */
+/** The process that leads, and the one that waits. */
 class Seat {
   readonly scene: Scene;
   readonly #terms: TermLog;
@@ -114,7 +115,7 @@ class Seat {
 
   #campaign(service: Service): Promise<{ readonly atMs: number; readonly token: string }> {
     const led = service.process.call('campaign', {}, leadsWithinMs);
-    // Who is killed at the end of a round never leads.
+    // A candidate that is killed at the end of a round never leads.
     led.catch(() => {});
     return led;
   }

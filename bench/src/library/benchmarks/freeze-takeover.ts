@@ -29,8 +29,8 @@ interface Series {
 
 /**
  * A leader is frozen while a follower waits, and goes on when the follower leads. The lease counts
- * from the last renewal that the follower saw, which was up to R = D/5 before the freeze; so the
- * time is given from both.
+ * from the last renewal that the follower saw, up to R = D/5 before the freeze. So the time is
+ * given from both.
  */
 export function freezeTakeover(surroundings: Surroundings): Benchmark {
   const seriesOf = (election: string): Series => ({
@@ -140,8 +140,8 @@ export function freezeTakeover(surroundings: Surroundings): Benchmark {
 }
 
 /**
- * When the newest record of a leader that was just frozen was written: what the follower sees, also
- * where the leader was frozen before it learnt of its own success. The clock of the file system
+ * The time of the newest record of a leader that was just frozen. The follower sees that record
+ * even if the leader was frozen before it learnt of its own success. The clock of the file system
  * ticks every few ms.
  */
 async function lastWriteMs(directory: string): Promise<number> {

@@ -18,7 +18,7 @@ interface Memory {
   readonly proportionalMiB: number;
 }
 
-/** What the guard takes beside a program, and a Node process that does nothing at the same time. */
+/** The memory of the guard beside a program, and of an idle Node process at the same time. */
 export function guardMemory(surroundings: Surroundings): Benchmark {
   const directory = surroundings.newDirectory();
   const guards: Memory[] = [];

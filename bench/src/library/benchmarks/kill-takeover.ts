@@ -43,7 +43,7 @@ export function killTakeover(surroundings: Surroundings): Benchmark {
   const run = seriesOf('kill-run');
   const polledMs: number[] = [];
 
-  /** Whoever took over is the next victim. */
+  /** Each successor is the next victim. */
   async function killLibrary({ lease, directory, terms, samplesMs }: Series): Promise<void> {
     const argument = { directory, election: `kill-${lease}`, lease };
     let { leader, follower, first } = await startPair(surroundings, argument);

@@ -11,7 +11,7 @@ import { WorkerProcess } from '../worker-process.ts';
 import type { FromWatcher } from '../workers/directory-watcher.ts';
 
 const election = 'resign';
-// Who resigned stands aside for a second: a handover takes longer than its takeover.
+// A leader that resigned stands aside for a second, so a handover takes longer than its takeover.
 const handoversPerRound = 5;
 /** Like a record. */
 const content = Buffer.alloc(1_000, 'x');

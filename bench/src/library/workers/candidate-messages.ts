@@ -1,4 +1,7 @@
-/** What a library candidate is started with, tells, and is told. Times are monotonic ms. */
+/**
+ * The argument of a library candidate, the messages that it sends, and those that it is sent. Times
+ * are monotonic ms.
+ */
 export interface CandidateArgument {
   readonly directory: string;
   readonly election: string;

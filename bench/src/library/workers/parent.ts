@@ -1,4 +1,4 @@
-/** What all workers share: they are given one argument, tell, are told, and end with their parent. */
+/** Shared by all workers: each gets one argument, exchanges messages, and ends with its parent. */
 
 export function readArgument<T>(): T {
   return JSON.parse(process.argv[2] ?? '{}');

@@ -1,4 +1,4 @@
-/** What the same takes without us: with Sentinel, and if there were nothing to find out. */
+/** The same without us: with Sentinel, and with a move that needs no detection. */
 import type { RedisServer } from '@incumbent/servers';
 import type { Benchmark } from '../../benchmark.ts';
 import { jitter, monotonicMs, sleep } from '../../clock.ts';
@@ -8,7 +8,7 @@ import type { Samples } from '../../samples.ts';
 import type { Stage } from '../stage.ts';
 import { lostOn, startSentinelScene, startSet } from '../stage.ts';
 
-/** What Sentinel waits for before it takes a silent primary for gone. */
+/** Sentinel takes a primary for gone when it was silent for so long. */
 export const downAfterMs = 500;
 
 /**

@@ -1,4 +1,7 @@
-/** The same mishaps with us and with Sentinel: what is lost of what was acknowledged, and for how long nobody can write. */
+/**
+ * The same mishaps with us and with Sentinel: how many acknowledged writes are lost, and for how
+ * long nobody can write.
+ */
 import type { RedisServer } from '@incumbent/servers';
 import type { Benchmark } from '../../benchmark.ts';
 import { WrongElectionError } from '../../benchmark.ts';

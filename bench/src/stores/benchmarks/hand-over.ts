@@ -10,7 +10,7 @@ import { contenders } from '../messages.ts';
 import type { Candidate, Stage } from '../stage.ts';
 import { electionName, rotated, startCandidate } from '../stage.ts';
 
-/** What the bare client takes. */
+/** Measured with the bare client: the least that the store takes. */
 const floors = ['read', 'write', 'bare'] as const;
 const floorNames: Readonly<Record<(typeof floors)[number], string>> = {
   read: 'one read',
@@ -34,9 +34,9 @@ export interface Pair {
 }
 
 /**
- * The seat is handed over again and again, by each in turn: from the call that gives it up in one
- * process to the first statement of the work in another one. Just before, the follower's bare client
- * reads and writes a record.
+ * The seat is handed over again and again, by each process in turn. The time runs from the call
+ * that gives it up to the first statement of the work in the other process. Just before, the
+ * follower's bare client reads and writes a record.
  */
 export function handOver(stage: Stage): Benchmark {
   const samples = makeSamples();
@@ -181,7 +181,7 @@ async function bareHandOver(
 
 function campaign(candidate: Candidate, election: string): Pair['next'] {
   const led = candidate.call('campaign', { election }, leadsWithinMs);
-  // Who is killed at the end of a round never leads.
+  // A candidate that is killed at the end of a round never leads.
   led.catch(() => {});
   return led;
 }

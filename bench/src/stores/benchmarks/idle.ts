@@ -10,12 +10,15 @@ import type { Candidate, Stage } from '../stage.ts';
 import { electionName, startCandidate } from '../stage.ts';
 
 const hourMs = 3_600_000;
-/** What keeps a lease of etcd alive, and watches: on streams that all elections of a client share. */
+/**
+ * The messages that keep a lease of etcd alive, and watch, travel on streams that all elections of
+ * a client share.
+ */
 const messageOfEtcd = 'message';
 
 /**
- * One process leads a few elections, another one waits in them; nothing else happens. What each asks of
- * the store is counted by a proxy.
+ * One process leads a few elections, another one waits in them; nothing else happens. A proxy
+ * counts the requests that each sends to the store.
  */
 export function idle(stage: Stage): Benchmark {
   const { leaseMs } = stage.scale;

@@ -55,7 +55,7 @@ export function many(stage: Stage): Benchmark {
           return candidate.call('follow', { prefix, count }, entersWithinMs);
         }),
       );
-      // What was written when they entered has been heard by all, and each has looked once more.
+      // By then each has heard of all writes of the entering, and has looked once more.
       await sleep(1.2 * leaseMs);
       const before = sides.map(({ meter }) => meter?.requestCount ?? 0);
       const shares = await Promise.all(

@@ -1,13 +1,13 @@
 import type { Address } from '../messages.ts';
 
-/** What each of them owes the process of a candidate. */
+/** Each contender gives this to the process of a candidate. */
 export interface Contender {
   /** Resolves when it leads. */
   campaign(election: string): Promise<Led>;
   readonly probe?: Probe;
 }
 
-/** What the bare client can do. The record that is written has the size of one of ours. */
+/** Requests of the bare client. The record that is written has the size of one of ours. */
 export interface Probe {
   /** One round trip each. */
   read(): Promise<unknown>;

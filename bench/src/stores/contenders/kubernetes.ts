@@ -30,7 +30,7 @@ export const open: OpenContender = async ({ port }, leaseMs) => {
     {
       read: () => call({ method: 'GET', path }),
       async write() {
-        // What changes nothing is not written.
+        // The server writes nothing when the object stays the same.
         writes += 1;
         const body = lease(metadata.resourceVersion, writes);
         ({ metadata } = await call({ method: 'PUT', path, body }));

@@ -1,13 +1,13 @@
 /**
- * A leader as many make it of the package `redlock`: a lock that is tried for again and again, with the
- * package's own pauses, and extended at a third of its life.
+ * A leader as many programs build it on the package `redlock`. They try for a lock again and again,
+ * with the package's own pauses, and extend it at a third of its life.
  */
 import { createRequire } from 'node:module';
 import { Redis } from 'ioredis';
 import type { OpenContender } from './contender.ts';
 import { probeName, probeText } from './contender.ts';
 
-/** What we use of it: it brings no types. */
+/** The part of the package that we use: it brings no types. */
 interface Lock {
   readonly expiration: number;
   extend(ttlMs: number): Promise<Lock>;

@@ -30,7 +30,7 @@ interface Pair {
 
 /**
  * All leaders are killed at the same moment, so that their sessions expire in the same tick or the
- * next: from the SIGKILL to the first statement of the successor's work.
+ * next. The time runs from the SIGKILL to the first statement of the successor's work.
  */
 export function kill(stage: Stage): Benchmark {
   const samples = new Map<string, number[]>();

@@ -47,8 +47,8 @@ interface Pair {
 }
 
 /**
- * The seat is handed over again and again, by each peer in turn: from the call that gives it up in
- * one process to the first statement of the work in another one.
+ * The seat is handed over again and again, by each process in turn. The time runs from the call
+ * that gives it up to the first statement of the work in the other process.
  */
 export function resign(stage: Stage): Benchmark {
   const samples = new Map<string, number[]>();
@@ -164,7 +164,7 @@ async function handOver(pair: Pair): Promise<number> {
 
 function campaign(candidate: Candidate, election: string): Pair['next'] {
   const led = candidate.call('campaign', { election });
-  // Who is killed at the end of a round never leads.
+  // A candidate that is killed at the end of a round never leads.
   led.catch(() => {});
   return led;
 }

@@ -1,6 +1,6 @@
 /**
- * A bare socket: the requests of the recipe and nothing else. What the machine, Node and the servers
- * take from whoever hands over this way.
+ * A bare socket: the requests of the recipe and nothing else. It shows how much of a hand-over is
+ * the machine, Node and the servers.
  */
 import { RawSocket, xidOf } from '../../zookeeper/adapters/raw-socket.ts';
 import {
@@ -53,7 +53,7 @@ export async function connect(port: number, sessionTimeoutMs: number): Promise<B
     sessionTimeoutMs,
     lastZxid: 0n,
     first: new Uint8Array(0),
-    // Whoever measures learns it: a candidate that has lost its connection never leads.
+    // The measuring process notices: a candidate that has lost its connection never leads.
     onClose: () => process.exit(1),
   });
   raw.onFrame = (bytes, start, end) => {

@@ -3,7 +3,7 @@ import { requirePeer } from '../../zookeeper/adapters/peer-types.ts';
 import type { OpenCandidate } from './candidate.ts';
 import { recipe } from './recipe.ts';
 
-/** What we use of it. */
+/** The part of the client that we use. */
 interface Client {
   once(event: 'connect', listener: () => void): this;
   init(config: {

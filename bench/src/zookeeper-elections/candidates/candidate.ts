@@ -1,4 +1,4 @@
-/** What each client that is written in JavaScript owes the process of a candidate. */
+/** Each client that is written in JavaScript gives this to the process of a candidate. */
 export interface Candidate {
   /** Resolves when it leads. */
   campaign(election: string): Promise<Led>;

@@ -4,7 +4,7 @@ import { recipe } from './recipe.ts';
 
 type Callback<T = unknown> = (error: Error | null, value?: T) => void;
 
-/** What we use of it. */
+/** The part of the client that we use. */
 interface Module {
   createClient(connectionString: string, options: { sessionTimeout: number }): Client;
   readonly CreateMode: { readonly EPHEMERAL_SEQUENTIAL: number };

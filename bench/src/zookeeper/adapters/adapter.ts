@@ -28,7 +28,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** What each node holds. */
+/** The data of each node. */
 export function nodeData(bytes: number): Buffer {
   return Buffer.alloc(bytes, 'z');
 }

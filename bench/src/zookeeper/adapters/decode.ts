@@ -26,7 +26,7 @@ export function decodeGet(bytes: Buffer, start: number): DecodedGet {
   at += 4;
   let data: Uint8Array | null = null;
   if (length >= 0) {
-    // What was received belongs to the socket.
+    // The received bytes belong to the socket.
     const copy = Buffer.allocUnsafe(length);
     bytes.copy(copy, 0, at, at + length);
     data = copy;

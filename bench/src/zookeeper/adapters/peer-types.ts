@@ -1,4 +1,6 @@
-/** What we use of the peers. They are installed apart, and bring no types of their own. */
+/**
+ * The parts of the peers that we use. They are installed apart, and bring no types of their own.
+ */
 import { createRequire } from 'node:module';
 
 // So that it is the same place from `src/` and from `dist/`.

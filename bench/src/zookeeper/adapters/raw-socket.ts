@@ -36,7 +36,7 @@ export class RawSocket {
       this.#connected = resolve;
       this.socket.once('close', () => reject(new Error('the connection was closed')));
     });
-    // Whoever waits for it is told.
+    // A caller that waits for it gets the error; without one it is no unhandled rejection.
     this.connected.catch(() => {});
     this.socket.on('error', () => {});
     this.socket.once('close', onClose);

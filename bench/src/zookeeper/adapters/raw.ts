@@ -59,7 +59,7 @@ class RawConnection implements Connection {
   constructor(options: ConnectOptions, decodes: boolean) {
     this.#options = options;
     this.#decodes = decodes;
-    // What is called at once goes into the first write.
+    // Calls that are made at once go into the first write.
     queueMicrotask(() => this.#open());
   }
 
@@ -89,7 +89,7 @@ class RawConnection implements Connection {
       operations,
       window,
       (count, firstXid) => {
-        // What the system has not taken yet must not be changed.
+        // Bytes that the system has not taken yet must not be changed.
         const bytes =
           socket.writableLength === 0
             ? frames.subarray(0, count * one.length)

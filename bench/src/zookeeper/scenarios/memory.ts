@@ -43,7 +43,7 @@ export function watchMemory(stage: Stage): Scenario {
   };
 }
 
-/** What a process with a client takes when it does nothing. */
+/** The memory of an idle process with a client, and the times of its start and import. */
 export function startUp(stage: Stage): Scenario {
   const { results, serverPort: port } = stage;
   const mib = 2 ** 20;

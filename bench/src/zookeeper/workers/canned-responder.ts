@@ -1,7 +1,7 @@
 /**
- * Answers the handshake, and each get with the same node, without a tree, a session or a lock, so
- * that the client is what takes the time: the replies to all requests of a chunk leave in one
- * write, and only the xids are written into them.
+ * Answers the handshake, and each get with the same node. It has no tree, session or lock, so that
+ * the client is what takes the time. The replies to all requests of a chunk leave in one write, and
+ * only the xids are written into them.
  */
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
@@ -63,7 +63,7 @@ class Connection {
 
   push(chunk: Buffer): void {
     const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
-    // What the system has not taken yet must not be changed.
+    // Bytes that the system has not taken yet must not be changed.
     if (this.#socket.writableLength > 0) this.#replies = Buffer.from(template);
     const replies = this.#replies;
     const { length } = getReply;

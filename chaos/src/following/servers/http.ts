@@ -7,7 +7,7 @@ import { addressFor } from '../addresses.ts';
 import type { Question } from '../calls.ts';
 import type { Server, Service } from './server.ts';
 
-/** What a follower does with a request, a path for each. */
+/** The ways of a follower with a request, a path for each. */
 const modes = ['redirect', 'proxy', 'refuse'] as const;
 
 export async function serveHttp(

@@ -1,13 +1,13 @@
 import type { Election, Term } from 'incumbent';
 import type { Answer } from '../calls.ts';
 
-/** What a service does over one transport. */
+/** The server of one transport of a service. */
 export interface Server {
   /** Resolves when it listens no more and all connections are closed. */
   close(): Promise<void>;
 }
 
-/** What a server serves. */
+/** The facts from which a server answers. */
 export interface Service {
   readonly election: Election;
   /** The last one that this process held: whether it still does is for the term to say. */

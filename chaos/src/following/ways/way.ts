@@ -9,7 +9,7 @@ export interface OpenWay extends Way {
   close(): Promise<void>;
 }
 
-/** What a way is opened with. */
+/** The options with which a way is opened. */
 export interface Caller {
   readonly election: Election;
   readonly callMs: number;

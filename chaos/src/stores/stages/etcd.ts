@@ -58,7 +58,7 @@ export class EtcdStage implements Stage {
   readonly #told: Told;
   readonly #parameters: string;
   readonly #proxies: TestProxy[] = [];
-  /** Who is killed, frozen or cut off. */
+  /** Servers that are killed, frozen or cut off. */
   readonly #away = new Set<EtcdServer>();
   readonly #seats = new Map<EtcdServer, Member>();
   readonly #watching: Promise<void>;
@@ -269,7 +269,7 @@ export class EtcdStage implements Stage {
       const before = new Set(this.#away);
       const present = members.filter((member) => !this.#away.has(member));
       const healthy = await Promise.all(present.map((member) => member.isHealthy()));
-      // Who was struck meanwhile may have answered before.
+      // A server that was struck meanwhile may have answered before.
       const same = members.every((member) => before.has(member) === this.#away.has(member));
       if (same) {
         if (2 * present.length <= members.length) this.#told.quorum('down');

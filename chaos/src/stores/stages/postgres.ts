@@ -168,7 +168,7 @@ export class PostgresStage implements Stage {
   /** The standby takes over, and everybody is led to it. The old primary is gone, and a new standby made. */
   async #failOver(): Promise<void> {
     const old = this.#primary;
-    // Whoever has left an effect was told that its win is stored.
+    // A candidate that has left an effect was told that its win is stored.
     const confirmed = this.#told.newestToken();
     await this.#standby.promote();
     this.#primary = this.#standby;

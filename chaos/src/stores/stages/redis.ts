@@ -10,7 +10,10 @@ import { leaseBoundMs } from '../bound.ts';
 import type { Opening } from '../plan.ts';
 import type { Stage, Told } from '../stage.ts';
 
-/** Whoever starts knows of all tokens up to now, and of those who win before it has looked. */
+/**
+ * A candidate that starts is given a floor above all tokens up to now, and above those of wins
+ * before it has looked.
+ */
 const floorAhead = 100n;
 
 const openings: readonly Opening[] = [

@@ -61,7 +61,7 @@ export function startReads(player: Player): void {
       'confirmed',
       honest ? undefined : `${player.name}: asked at ${startMs}, it says sent at ${sentMs}`,
     );
-    // What was asked of a session may not be answered by a later one.
+    // A later session may not answer a question to an earlier one.
     const now = player.client.session?.id;
     findings.judge(
       'confirmed',

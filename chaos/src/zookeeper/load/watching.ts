@@ -10,8 +10,8 @@ import type { WatchedTree } from './watched-tree.ts';
 const newsMs = 5_000;
 
 /**
- * What one client is told of trees that change: by a one-shot watch of each node, set again when it
- * fires; by following one node and the list of children; by a recursive watch. When the changes stop
+ * One client watches trees that change. It sets a one-shot watch of each node again when it fires,
+ * it follows one node and the list of children, and it has a recursive watch. When the changes stop
  * and all is healed, everything must be known as it is.
  */
 export class Watching {

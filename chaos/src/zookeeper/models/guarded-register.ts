@@ -50,7 +50,7 @@ export class GuardedRegister {
     return [{ guarantee: 'kept', what: `write ${n} gave version ${version} and not ${wanted}` }];
   }
 
-  /** What was read behind a sync while nothing was on its way. */
+  /** A value that was read behind a sync while nothing was on its way. */
   observed(n: number, version: number): Problem[] {
     const { n: last, version: known } = this.#certain;
     if (n === last && version === known) return [];

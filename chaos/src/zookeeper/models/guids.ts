@@ -20,7 +20,7 @@ export class Guids {
     this.#told.delete(guid);
   }
 
-  /** What is there while nothing is on its way. All of it is deleted afterwards. */
+  /** The nodes that are there while nothing is on its way. All of it is deleted afterwards. */
   observed(listing: readonly string[]): Problem[] {
     const problems: Problem[] = [];
     const found = new Map<string, string[]>();

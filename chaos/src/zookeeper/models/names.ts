@@ -34,7 +34,7 @@ export class Names {
     this.#there.delete(name);
   }
 
-  /** What is there while nothing is on its way. */
+  /** The nodes that are there while nothing is on its way. */
   observed(listing: readonly string[]): Problem[] {
     const listed = new Set(listing);
     const problems: Problem[] = [];

@@ -8,12 +8,12 @@ interface Doubt {
 
 /**
  * A node that one client writes with numbers that rise, many at a time and demanding no version.
- * ZooKeeper applies the writes of a connection in their order, but one in doubt, of a connection that
- * is gone, may land when others have been acknowledged on the next.
+ * ZooKeeper applies the writes of a connection in their order. But a write in doubt, of a
+ * connection that is gone, may land when others have been acknowledged on the next.
  */
 export class OpenRegister {
   #attempts = 0;
-  /** What was there when it was last looked at. */
+  /** The state at the last look. */
   #base = { n: 0, version: 0 };
   #last = { n: 0, version: 0, connection: 0 };
   #done = 0;

@@ -1,6 +1,6 @@
 import type { Guarantee } from '../findings.ts';
 
-/** What a model finds wrong. */
+/** A problem that a model finds. */
 export interface Problem {
   readonly guarantee: Guarantee;
   readonly what: string;

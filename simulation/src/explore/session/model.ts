@@ -1,7 +1,7 @@
 /**
- * A small model of a client, the one connection that it has, and the servers. What a session is says the library's own
- * machine, and what it has seen the library's own `View`; everything around them is modelled, and every order of it is
- * a state of its own.
+ * A small model of a client, the one connection that it has, and the servers. The session is the
+ * library's own machine, and its view is the library's own `View`. Everything around them is
+ * modelled, and every order of it is a state of its own.
  *
  * The servers are one history of transactions: with a quorum or without, and it may be lost. Somebody changes a node
  * that the client watches. The client makes one call. Listeners that are told something may close the client, or take
@@ -83,7 +83,7 @@ export interface World {
   readonly problem: string | undefined;
 }
 
-/** What a server without a quorum gives: no other server knows it. */
+/** The session id that a server without a quorum gives: no other server knows it. */
 const provisionalId = 9;
 const mostSessions = 2;
 const mostChanges = 1;
@@ -102,7 +102,7 @@ export function firstWorlds(faults: number, { machine }: Options): World[] {
   return [world('auth', 'none'), world('sasl', 'none'), world('auth', 'known')];
 }
 
-/** What a listener does when it is told something. */
+/** The act of a listener when it is told something. */
 type InListener = 'nothing' | 'closes' | 'leaves' | 'is slow';
 const inListeners: readonly InListener[] = ['nothing', 'closes', 'leaves', 'is slow'];
 
@@ -263,7 +263,7 @@ class Play {
         this.set({ seen: Number(effect.zxid), watched: Number(effect.zxid) });
         return;
       case 'catch-up':
-        // Who is told that the session has expired reads again.
+        // A reader that is told that the session has expired reads again.
         if (effect.gap === 'expired') this.set({ knows: world.servers.changedAt });
         return;
       case 'tell':
@@ -587,7 +587,7 @@ const mayFollow: { readonly [told in State]?: readonly State[] } = {
   'auth-failed': ['closed'],
 };
 
-/** What is wrong with a state that is at rest. */
+/** The problem of a state that is at rest. */
 export function problemOf(world: World, { machine }: Options): string | undefined {
   if (world.problem !== undefined) return world.problem;
   const { at, told, connection, call, id } = world;

@@ -1,10 +1,12 @@
 /**
- * A small model of an election on a lease store: two candidates, one record, time in whole steps. What a term is says
- * the library's own machine; everything around it is modelled, and every order of it is a state of its own.
+ * A small model of an election on a lease store: two candidates, one record, time in whole steps.
+ * The term is the library's own machine. Everything around it is modelled, and every order of it is
+ * a state of its own.
  *
- * Belief is H after the *sending* of what won or confirmed the seat. That the law of the two clocks finds it over in
- * time is shown elsewhere (base/deadline.ts and its property test); here a clock that is set forward takes a step
- * of it, and a host that is suspended neither acts nor counts what it waits for.
+ * Belief is H after the *sending* of what won or confirmed the seat. Another place shows that the
+ * law of the two clocks finds it over in time (base/deadline.ts and its property test). Here a
+ * clock that is set forward takes a step of it, and a suspended host neither acts nor counts the
+ * time of its waits.
  */
 import type * as Machine from '../../../../packages/incumbent/src/core/term-machine.ts';
 
@@ -58,13 +60,13 @@ export interface World {
   readonly holder: Id | undefined;
   readonly revoked: boolean;
   readonly request: boolean;
-  /** Who wrote last. */
+  /** The last writer. */
   readonly by: Id | 'operator' | undefined;
   /** The record was deleted by hand: for as long as its leader may believe nobody takes the seat. */
   readonly wiped: boolean;
   /** How much may still go wrong. */
   readonly faults: number;
-  /** What is wrong with this state. */
+  /** The problem of this state. */
   readonly problem: string | undefined;
 }
 
@@ -136,7 +138,7 @@ function* everySuccessor(world: World, options: Options): Generator<readonly [st
     }
     if (world.faults > 0) yield* faultsOf(world, id, options);
     if (candidate.halted !== 'no') {
-      // What its timers would have said may come after an answer that has waited.
+      // Its timers may speak after an answer that has waited.
       yield [`${name} goes on`, set(world, id, { halted: 'no', isLate: true })];
       continue;
     }
@@ -255,7 +257,7 @@ function step(world: World, options: Options): World {
   }, next);
 }
 
-/** What the timers of a process find that runs. */
+/** The findings of the timers of a process that runs. */
 function look(world: World, id: Id, options: Options): World {
   const { halted, belief, term } = world.candidates[id];
   if (halted !== 'no' || term === undefined) return world;
@@ -425,7 +427,7 @@ function act(world: World, id: Id, effect: Machine.TermEffect, options: Options)
   }
 }
 
-/** What must hold in every state. */
+/** The promises, which must hold in every state. */
 export function problemOf(world: World, { machine }: Options): string | undefined {
   if (world.problem !== undefined) return world.problem;
   const leads = ({ term, belief }: Candidate) => term?.announced === true && belief > 0;

@@ -6,7 +6,7 @@ import { Connection } from './connection.ts';
 import type { Answer, Ensemble, Request, Server, WatchKind } from './ensemble.ts';
 import type { Node, Operation, Result, TreeEvent } from './tree.ts';
 
-/** What a client of ZooKeeper throws: told by `code`. */
+/** The error of a client of ZooKeeper: told by `code`. */
 export class ClientError extends Error {
   override readonly name: string = 'ClientError';
   readonly code: string;
@@ -541,7 +541,7 @@ export class SimulatedClient {
     if (zxid > this.#lastZxid) this.#lastZxid = zxid;
   }
 
-  /** What it watches, and then what has waited. */
+  /** Sends the watches first, and then the requests that have waited. */
   #introduce(): void {
     const watches = [...this.#watches.keys()].map((key) => {
       const space = key.indexOf(' ');

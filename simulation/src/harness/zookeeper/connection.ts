@@ -4,7 +4,7 @@ import type { World } from '../world.ts';
 import type { Answer, Request, Server } from './ensemble.ts';
 import type { TreeEvent } from './tree.ts';
 
-/** What becomes of one request. */
+/** The fate of one request. */
 export interface Fate {
   /** It takes so much longer to get there. */
   readonly requestMs?: number;
@@ -64,7 +64,7 @@ export class ClientLink {
     return { breaks: this.random.pick(['before', 'after'] as const) };
   }
 
-  /** What was held up flows again. */
+  /** Messages that were held up flow again. */
   mend(): void {
     for (const connection of [...this.connections]) connection.flush();
   }
@@ -104,7 +104,7 @@ export class Connection {
   readonly #owner: Owner;
   readonly #link: ClientLink;
   readonly #onMessage: (message: Message) => void;
-  /** What was sent before the client dropped it may arrive all the same. */
+  /** Requests that were sent before the client dropped it may arrive all the same. */
   readonly #leavesResidue: boolean;
   #lastToServerMs = 0;
   #lastToClientMs = 0;
@@ -114,7 +114,7 @@ export class Connection {
   readonly #arriving: { readonly message: Message; readonly atMs: number }[] = [];
   /** Messages come in chunks: all of so many ms together, in one turn of the event loop. */
   readonly #chunkMs: number;
-  /** What is called when an answer is delivered. */
+  /** Callbacks for the delivery of an answer. */
   readonly #onAnswers = new Map<number, () => void>();
   #lastId = 0;
 

@@ -1,7 +1,7 @@
 /**
- * ZooKeeper servers, as far as elections can tell: a leader that orders transactions and keeps the
- * sessions, followers that apply them later, and servers that lose their quorum and for a while do
- * not know it.
+ * ZooKeeper servers, as far as elections can tell. A leader orders transactions and keeps the
+ * sessions, and followers apply them later. Servers may lose their quorum and for a while not know
+ * it.
  */
 import type { Random } from '../random.ts';
 import type { World } from '../world.ts';
@@ -37,7 +37,7 @@ export type Request =
 
 export type WatchKind = 'data' | 'exist' | 'child';
 
-/** What a server says to one request. */
+/** The answer of a server to one request. */
 export type Answer =
   | { readonly outcome: 'ok'; readonly results: readonly Result[] }
   | { readonly outcome: 'refused'; readonly index: number; readonly code: Code }
@@ -63,7 +63,7 @@ interface Tracked {
   deadlineMs: number;
 }
 
-/** What the clocks of servers show at the beginning. */
+/** The clocks of servers show this at the beginning. */
 const startedAtUnixMs = 1_700_000_000_000;
 
 const ok: Answer = { outcome: 'ok', results: [] };
@@ -74,7 +74,7 @@ class Leadership {
   readonly server: Server;
   readonly sessions: Map<bigint, Tracked> = new Map();
   readonly heardOf: Map<Server, number> = new Map();
-  /** What waits for a quorum. */
+  /** Requests that wait for a quorum. */
   limbo: Forwarded[] = [];
   isOver = false;
 
@@ -530,7 +530,7 @@ export class Server {
 export class Ensemble {
   readonly plan: EnsemblePlan;
   readonly servers: readonly Server[];
-  /** What is committed. */
+  /** The committed tree. */
   readonly tree: Tree = new Tree();
   readonly sessions: Map<bigint, number> = new Map();
   /** Whose session it is. */
@@ -638,7 +638,8 @@ export class Ensemble {
         server.drain();
         server.contactMs = nowMs;
         leadership.heardOf.set(server, nowMs);
-        // What clients have sent since the last ping is what the leader hears of their sessions.
+        // The leader hears of sessions only by the requests that clients have sent since the last
+        // ping.
         for (const session of server.touched) leadership.touch(session);
         server.touched.clear();
       }
@@ -694,7 +695,8 @@ export class Ensemble {
     const server = this.#random.pick(group);
     this.leadership = new Leadership(this, server);
     for (const each of group) each.follow(this.leadership);
-    // What the old leader had proposed in vain may have reached one of them, up to some point.
+    // Proposals that the old leader had made in vain may have reached one of them, up to some
+    // point.
     if (this.#random.chance(0.5)) {
       const most = before.limbo.length;
       for (const request of before.limbo.splice(0, this.#random.below(most + 1))) {

@@ -51,7 +51,7 @@ export interface TreeEvent {
   readonly path: string;
 }
 
-/** What one transaction changes, on every server. */
+/** The changes of one transaction, on every server. */
 export interface Transaction {
   readonly zxid: bigint;
   readonly changes: ReadonlyMap<string, Node | undefined>;
@@ -98,7 +98,7 @@ export class Tree {
   }
 
   /**
-   * What these operations would do, all together, or which of them is refused.
+   * The changes of these operations, all together, or the operation that is refused.
    * @param unixMs what becomes the mtime of what they write
    */
   prepare(

@@ -4,7 +4,7 @@ import type { Layout } from './layout.ts';
 import { calm, password, savesAtTheEnd } from './layout.ts';
 import type { LinkFault, Step } from './steps.ts';
 
-/** What is drawn from. */
+/** The source of the draws. */
 export interface Chance {
   chance(probability: number): boolean;
   below(bound: number): number;

@@ -6,7 +6,7 @@ export type Value = string | number | null | readonly Value[];
 /** Sends a command. Rejects with what the server says. */
 export type Send = (parts: readonly string[]) => Promise<Value>;
 
-/** What a node says of itself, and what it has. */
+/** The INFO of a node, and its data. */
 export type Observation = Readonly<Record<string, string>>;
 
 /** Without those that tell of time, memory and numbers of connections. */

@@ -19,7 +19,7 @@ const firstPingMs = 3_000;
 
 export interface Episode {
   readonly steps: number;
-  /** What differs after the last step; empty: nothing. */
+  /** The differences after the last step; empty: none. */
   readonly differences: readonly string[];
   readonly played: readonly string[];
   /** How often which kind of thing was played or seen. */
@@ -110,9 +110,9 @@ async function meet(
 }
 
 /**
- * With its very first look at its replicas a server sends a PING to those it has. It looks once a second,
- * and mostly at once; but where it has repeated commands of an append-only file, at any time of its first
- * second (`whileBlockedCron` of server.c). Then the model is told.
+ * With its very first look at its replicas a server sends a PING to those it has. It looks once a
+ * second, and mostly at once. But where it has repeated commands of an append-only file, it looks
+ * at any time of its first second (`whileBlockedCron` of server.c). Then the model is told.
  */
 function firstPings(
   expected: readonly Observation[],

@@ -4,7 +4,7 @@ import type { Step } from './steps.ts';
 export interface Side {
   /** Without waiting for what follows from it. @returns the reply of a command */
   act(step: Step): Promise<string>;
-  /** What INFO says. */
+  /** The fields of INFO. */
   info(node: number): Promise<ReadonlyMap<string, string>>;
   /** Waits until INFO says so. Rejects when it does not. */
   until(node: number, what: string, says: Says): Promise<void>;

@@ -2,7 +2,7 @@ import type { GivenSettings } from '../settings.ts';
 import type { Layout } from './layout.ts';
 import { calm } from './layout.ts';
 
-/** What is done to three nodes, on both sides alike. */
+/** An act on three nodes, on both sides alike. */
 export type Step =
   | { readonly type: 'command'; readonly node: number; readonly parts: readonly string[] }
   /** A command on a connection of its own, whose reply is not waited for. */
@@ -23,7 +23,7 @@ export type Step =
   | { readonly type: 'lose-data'; readonly node: number }
   /** Its configuration file, while it does not run. */
   | { readonly type: 'configure'; readonly node: number; readonly settings: GivenSettings }
-  /** What lies between a replica and its primary. */
+  /** The way between a replica and its primary. */
   | { readonly type: 'link'; readonly from: number; readonly to: number; readonly how: LinkFault }
   /** Some PINGs to its replicas: as many as the server sends until it is told to end it. */
   | { readonly type: 'pings'; readonly node: number }
@@ -60,7 +60,7 @@ export function show(step: Step, ways: Layout['ways']): string {
   return `${name(step.node)} waits for ${first}${command}`;
 }
 
-/** What is not the same everywhere. */
+/** The settings that differ from the calm ones. */
 export function showSettings(settings: GivenSettings): string {
   const calmly = calm as Readonly<Record<string, string>>;
   return Object.entries(settings)

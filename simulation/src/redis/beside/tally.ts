@@ -17,7 +17,7 @@ const states: Readonly<Record<string, (server: Server) => boolean>> = {
   'a file that waits for its rewrite': ({ aof }) => aof.waits,
 };
 
-/** What a run has shown: one that shows little proves little. */
+/** Counts of what a run has shown: a run that shows little proves little. */
 export class Tally {
   readonly #counts = new Map<string, number>();
 
