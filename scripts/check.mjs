@@ -17,6 +17,7 @@ try {
     () => check('oxlint', tool('oxlint/bin/oxlint', '--type-aware')),
     () => check('types of the tests', tsc('-p', 'tsconfig.test.json', '--noEmit')),
     ...publicPackages.map((path) => () => checkPackage(path)),
+    () => check('prose', [process.execPath, 'scripts/prose.mjs']),
     () => check('biome', tool('@biomejs/biome/bin/biome', ...biome)),
   ];
   await Promise.all([inTurn(rest), inTurn(rest)]);
