@@ -1,0 +1,87 @@
+/**
+ * Every piece of TypeScript or JavaScript on a page is type-checked. Pages whose code is cut from
+ * programs of the repository are held to those by tests of their own.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, expect, it } from 'vitest';
+import { contextOf, contexts } from './support/snippet-context.ts';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+/** `guides.test.ts`, and coming-from.test.ts of the library. */
+const heldElsewhere = /^docs\/(guides|coming-from)\//;
+/** Run by readme.test.ts of the library, with stores that it makes up. */
+const runElsewhere = 'packages/incumbent/README.md';
+
+const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: repository, encoding: 'utf8' })
+  .trim()
+  .split('\n')
+  .filter((page) => !heldElsewhere.test(page));
+
+const snippets = pages.flatMap((page) => {
+  const text = readFileSync(join(repository, page), 'utf8');
+  const languages = page === runElsewhere ? 'ts' : 'ts|js';
+  const fence = new RegExp(`^\`\`\`(?:${languages})\\b[^\\n]*\\n(.*?)^\`\`\``, 'gms');
+  return [...text.matchAll(fence)].map(([, code = ''], i) => ({ page, number: i + 1, code }));
+});
+
+// Beside the examples, so that packages are found.
+const parent = join(repository, 'examples/.snippets');
+mkdirSync(parent, { recursive: true });
+const directory = mkdtempSync(join(parent, 'check-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** @returns what the compiler says of these files */
+function check(files: ReadonlyMap<string, string>): string {
+  for (const [name, code] of files) writeFileSync(join(directory, name), code);
+  const settings = {
+    extends: '../../../tsconfig.base.json',
+    compilerOptions: {
+      ...{ noEmit: true, composite: false, declarationMap: false, isolatedDeclarations: false },
+      // A page may leave types out, and reads the environment as its readers do.
+      ...{ noImplicitAny: false, noPropertyAccessFromIndexSignature: false },
+      ...{ exactOptionalPropertyTypes: false, skipLibCheck: true, erasableSyntaxOnly: false },
+    },
+    files: [...files.keys()],
+  };
+  writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(settings));
+  const compiler = join(repository, 'node_modules/typescript/bin/tsc');
+  const { stdout, status } = spawnSync(
+    process.execPath,
+    [compiler, '-p', directory, '--pretty', 'false'],
+    {
+      cwd: directory,
+      encoding: 'utf8',
+    },
+  );
+  return status === 0 ? '' : stdout;
+}
+
+const nameOf = ({ page, number }: { readonly page: string; readonly number: number }) =>
+  `${page.replaceAll(/[/.]/g, '_')}_${number}.ts`;
+
+it('finds the code of all pages', () => {
+  expect(snippets.length).toBeGreaterThanOrEqual(50);
+});
+
+it('type-checks', () => {
+  const files = new Map(
+    snippets.map((snippet) => {
+      const { page, code } = snippet;
+      return [nameOf(snippet), `export {};\n${contextOf(page, code)}${code}`];
+    }),
+  );
+  expect(check(files)).toBe('');
+});
+
+it('would not, if a page called what is not there', () => {
+  const wrong =
+    "import { createElection } from 'incumbent';\ncreateElection({ nmae: 'billing' });\n";
+  expect(check(new Map([['wrong.ts', wrong]]))).toContain("'nmae' does not exist");
+});
+
+it('is given no name for a page that is gone', () => {
+  for (const page of Object.keys(contexts)) expect(pages).toContain(page);
+});
