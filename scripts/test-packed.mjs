@@ -14,7 +14,7 @@ const exampleLimitMs = 60_000;
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-packed-'));
 try {
-  const [library, cli, zookeeper, redisFailover] = await Promise.all(
+  const [library, cli, zookeeper, zookeeperTesting, redisFailover] = await Promise.all(
     publicPackages.map((path) => pack(path, scratch)),
   );
 
@@ -62,8 +62,9 @@ try {
     says: /\bincumbent-zk\b/,
   });
   // The one with the server in it: it needs no other.
-  await tryExample(client, /from ['"]@incumbent\/zookeeper\/testing['"]/, [
-    'packages/zookeeper/README.md',
+  await install(client, zookeeper, zookeeperTesting);
+  await tryExample(client, /from ['"]@incumbent\/zookeeper-testing['"]/, [
+    'packages/zookeeper-testing/README.md',
   ]);
 
   const failover = newProject('redis-failover');

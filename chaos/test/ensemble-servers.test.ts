@@ -1,4 +1,4 @@
-import type { TestEnsemble } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble } from '@incumbent/zookeeper-testing';
 import { expect, it } from 'vitest';
 import type { Network } from '../src/ensemble/network.ts';
 import { Servers } from '../src/ensemble/servers.ts';

@@ -1,7 +1,7 @@
 /** What the benchmarks of elections on ZooKeeper share: the servers, and who takes part. */
 import { fileURLToPath } from 'node:url';
-import type { TestServer } from '@incumbent/zookeeper/testing';
-import { startEnsemble, startServer } from '@incumbent/zookeeper/testing';
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { startEnsemble, startServer } from '@incumbent/zookeeper-testing';
 import type { Surroundings } from '../surroundings.ts';
 import type { Peers } from '../zookeeper/peers.ts';
 import { Remote } from '../zookeeper/remote.ts';

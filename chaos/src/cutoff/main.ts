@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { command } from '../command.ts';
 import { endWithStarter, isInside, networkUnavailable, runInside } from '../ensemble/network.ts';
 import { skip, skipAnywhere } from '../skip.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
 import { createClient } from '@incumbent/zookeeper';
-import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
+import { startEnsemble, TestServerError } from '@incumbent/zookeeper-testing';
 import { resolveTiming } from 'incumbent';
 import { Fleet } from '../fleet.ts';
 import { Overruns } from '../overruns.ts';

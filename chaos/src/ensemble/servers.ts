@@ -1,5 +1,5 @@
-import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
-import { TestServerError } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestMember } from '@incumbent/zookeeper-testing';
+import { TestServerError } from '@incumbent/zookeeper-testing';
 import { monotonicMs } from '../zookeeper/time.ts';
 import type { QuorumState } from './liveness.ts';
 import type { Loss, Network } from './network.ts';

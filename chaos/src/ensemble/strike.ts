@@ -1,5 +1,5 @@
 import { waitUntil } from '@incumbent/cli/trial';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { Strike } from '../rounds.ts';
 import type { Blow, Blows, Field } from '../strike-candidates.ts';
 import { strikeCandidate, strikeLeader, usualBlows, whoWaits } from '../strike-candidates.ts';

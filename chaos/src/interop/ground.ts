@@ -1,6 +1,6 @@
 import type { TermActivity } from '@incumbent/cli/trial';
 import { startEtcd } from '@incumbent/servers';
-import { startServer } from '@incumbent/zookeeper/testing';
+import { startServer } from '@incumbent/zookeeper-testing';
 import type { Venue } from './play.ts';
 import type { Layout } from './program.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { etcdAvailable } from '@incumbent/servers';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 
 /** Elections on ZooKeeper that another library holds, of which a real one can be had here. */
 export const zooKeeperLayouts = ['kazoo', 'curator-latch', 'curator-selector'] as const;

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { redisAvailable } from '@incumbent/servers';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { command } from '../command.ts';
 import { table } from '../report.ts';
 import { skip } from '../skip.ts';

@@ -1,5 +1,5 @@
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 
 /** What lies between one process and what it talks to: proxies of its own. */
 export class Wires {

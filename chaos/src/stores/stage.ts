@@ -1,4 +1,4 @@
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { Timing } from 'incumbent';
 import type { QuorumState } from '../ensemble/liveness.ts';
 import type { Card } from '../rounds.ts';

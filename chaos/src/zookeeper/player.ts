@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ClientOptions, SessionInfo, StateChange, ZooKeeper } from '@incumbent/zookeeper';
-import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { seeded } from '../random.ts';
 import { Calls } from './calls.ts';
 import type { Findings } from './findings.ts';

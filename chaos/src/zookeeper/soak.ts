@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { ClientOptions, ZooKeeper } from '@incumbent/zookeeper';
 import { createClient } from '@incumbent/zookeeper';
-import { startEnsemble } from '@incumbent/zookeeper/testing';
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 import { seeded } from '../random.ts';
 import { StuckError } from '../stuck.ts';
 import { lossless } from '../zookeeper-properties.ts';

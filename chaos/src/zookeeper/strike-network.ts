@@ -1,4 +1,4 @@
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import { StuckError } from '../stuck.ts';
 import type { NetworkFault } from './plan.ts';
 import { monotonicMs, pause } from './time.ts';

@@ -1,4 +1,4 @@
-import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestMember } from '@incumbent/zookeeper-testing';
 import { StuckError } from '../stuck.ts';
 import type { ProcessFault } from './plan.ts';
 import { pause } from './time.ts';

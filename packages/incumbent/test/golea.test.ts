@@ -1,10 +1,11 @@
 // The layout of Comcast's go-leaderelection, whose end of an election is a node `DONE`. Its
 // `DeleteElection` sets that, deletes the candidates that it has listed, and a fifth of a second later
 // the election with the mark: whoever is still there then makes it fail.
+
+import { FakeZooKeeper, startProxy } from '@incumbent/zookeeper-testing';
 import { describe, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper, startProxy } from '../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperGuard } from '../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Election } from '../src/index.ts';

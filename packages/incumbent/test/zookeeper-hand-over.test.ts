@@ -1,8 +1,9 @@
 // What the next in line sees of a leader that leaves in order at an awkward moment.
+
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import { createElection } from '../src/index.ts';
 

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { describe, expect, test } from 'vitest';
 import type { Result } from './support/command.ts';
 import { Command, incumbentRedis, jsonLines } from './support/command.ts';

@@ -1,7 +1,7 @@
 // What a review of the managers has found on real servers (M…: its numbers) stays found. Those that
 // need no server stand in test/move.test.ts.
 import { startRedis } from '@incumbent/servers';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Term } from 'incumbent';
 import { describe, expect, test } from 'vitest';
 import { encodeNodes } from '../src/layout.ts';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { resetSocket } from '../net/reset.ts';
+import { resetSocket } from '@incumbent/zookeeper/internal';
 
 /** What becomes of a chunk, or (undefined) of the end of a connection. */
 export type Verdict = 'all' | 'none' | 'hold' | { readonly cutAfter: number };

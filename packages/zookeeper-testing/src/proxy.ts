@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
-import { resetSocket } from '../net/reset.ts';
+import { resetSocket } from '@incumbent/zookeeper/internal';
 import type { Verdict } from './proxy-link.ts';
 import { Link } from './proxy-link.ts';
 import { freePorts } from './server/ports.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { TestMember } from '../src/testing/index.ts';
-import { startEnsemble } from '../src/testing/index.ts';
+import type { TestMember } from '../src/index.ts';
+import { startEnsemble } from '../src/index.ts';
 import { BareSession, closing, needServers, until } from './server-support.ts';
 
 const open = closing();

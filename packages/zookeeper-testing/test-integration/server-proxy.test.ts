@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { TestProxy } from '../src/testing/index.ts';
-import { startProxy, startServer } from '../src/testing/index.ts';
+import type { TestProxy } from '../src/index.ts';
+import { startProxy, startServer } from '../src/index.ts';
 import { BareSession, closing, needServers, until } from './server-support.ts';
 
 const open = closing();

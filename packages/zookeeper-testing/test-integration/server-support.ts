@@ -5,12 +5,12 @@ import process from 'node:process';
 import type { ConnectionOptions } from 'node:tls';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach } from 'vitest';
-import type { ConnectResponse } from '../src/protocol/connect.ts';
-import { connectRequest, connectResponse } from '../src/protocol/connect.ts';
-import { defaultMaxFrameBytes, opcodes } from '../src/protocol/constants.ts';
-import { FrameSplitter } from '../src/protocol/frames.ts';
-import type { Codec } from '../src/protocol/jute.ts';
-import { decode, JuteReader, JuteWriter } from '../src/protocol/jute.ts';
+import type { ConnectResponse } from '../../zookeeper/src/protocol/connect.ts';
+import { connectRequest, connectResponse } from '../../zookeeper/src/protocol/connect.ts';
+import { defaultMaxFrameBytes, opcodes } from '../../zookeeper/src/protocol/constants.ts';
+import { FrameSplitter } from '../../zookeeper/src/protocol/frames.ts';
+import type { Codec } from '../../zookeeper/src/protocol/jute.ts';
+import { decode, JuteReader, JuteWriter } from '../../zookeeper/src/protocol/jute.ts';
 import {
   create2Response,
   createRequest,
@@ -18,8 +18,8 @@ import {
   readRequest,
   reconfigRequest,
   replyHeader,
-} from '../src/protocol/messages.ts';
-import { serverAvailable } from '../src/testing/index.ts';
+} from '../../zookeeper/src/protocol/messages.ts';
+import { serverAvailable } from '../src/index.ts';
 
 /** Skips each test of the file, with the reason, where no server can run; in CI it fails instead. */
 export function needServers(): void {

@@ -14,8 +14,8 @@ import {
   serverAvailable,
   startServer,
   TestServerError,
-} from '../src/testing/index.ts';
-import * as ports from '../src/testing/server/ports.ts';
+} from '../src/index.ts';
+import * as ports from '../src/server/ports.ts';
 import { BareSession, closing, needServers, until } from './server-support.ts';
 
 const open = closing();

@@ -1,6 +1,6 @@
 import { redisAvailable } from '@incumbent/servers';
-import type { TestServer } from '@incumbent/zookeeper/testing';
-import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll } from 'vitest';
 
 /** Why no server can be had; in CI that is a failure. */

@@ -2,7 +2,7 @@
 // where the Redis nodes should be.
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect } from '@incumbent/zookeeper';
-import { FakeZooKeeper } from '@incumbent/zookeeper/testing';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { FailoverRequest, Nodes, Paths } from '../../src/layout.ts';
 import {

@@ -1,8 +1,8 @@
 /** Who may do what: the schemes world, auth, digest and ip, and the super user. */
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
-import { errorCodes } from '../../protocol/constants.ts';
-import type { Acl } from '../../protocol/messages.ts';
+import type { Acl } from '@incumbent/zookeeper';
+import { errorCodes } from '@incumbent/zookeeper/internal';
 import { Refusal } from './refusal.ts';
 
 export interface Identity {

@@ -1,10 +1,12 @@
 /** What a server answers to each request. */
-import { addWatchModes, errorCodes, opcodes, watcherTypes } from '../../protocol/constants.ts';
+
 import type {
   AddWatchRequest,
   CreateRequest,
   CreateTtlRequest,
   GetEphemeralsRequest,
+  MultiOperation,
+  MultiResult,
   PathMessage,
   ReadRequest,
   SetAclRequest,
@@ -13,8 +15,8 @@ import type {
   SetWatchesRequest,
   VersionedPath,
   WatcherTypeRequest,
-} from '../../protocol/messages.ts';
-import type { MultiOperation, MultiResult } from '../../protocol/multi.ts';
+} from '@incumbent/zookeeper/internal';
+import { addWatchModes, errorCodes, opcodes, watcherTypes } from '@incumbent/zookeeper/internal';
 import type { Identity } from './acl.ts';
 import { checkAcl, maskAcl, perms, userOf } from './acl.ts';
 import type { DataTree } from './data-tree.ts';

@@ -1,12 +1,22 @@
 import type { Socket } from 'node:net';
-import { errorCodes, keeperStates, opcodes, xids } from '../../protocol/constants.ts';
-import { FrameSplitter } from '../../protocol/frames.ts';
-import type { Codec } from '../../protocol/jute.ts';
-import { JuteReader, MalformedError } from '../../protocol/jute.ts';
-import type { AuthRequest, RequestHeader, SaslMessage } from '../../protocol/messages.ts';
-import { requestHeader } from '../../protocol/messages.ts';
-import type { RequestKind } from '../../protocol/requests.ts';
-import { requests } from '../../protocol/requests.ts';
+import type {
+  AuthRequest,
+  Codec,
+  RequestHeader,
+  RequestKind,
+  SaslMessage,
+} from '@incumbent/zookeeper/internal';
+import {
+  errorCodes,
+  FrameSplitter,
+  JuteReader,
+  keeperStates,
+  MalformedError,
+  opcodes,
+  requestHeader,
+  requests,
+  xids,
+} from '@incumbent/zookeeper/internal';
 import type { Identity } from './acl.ts';
 import { authenticate } from './acl.ts';
 import type { Asker } from './answers.ts';

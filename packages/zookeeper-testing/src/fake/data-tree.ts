@@ -1,7 +1,7 @@
 /** The nodes, and what is known of them. Knows no session, no permission and no watch. */
-import { errorCodes } from '../../protocol/constants.ts';
-import type { Acl } from '../../protocol/messages.ts';
-import type { Stat } from '../../protocol/stat.ts';
+
+import type { Acl, Stat } from '@incumbent/zookeeper';
+import { errorCodes } from '@incumbent/zookeeper/internal';
 import { lastName, watchedParent } from './paths.ts';
 import { Refusal } from './refusal.ts';
 

@@ -1,6 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { Acl } from '../../protocol/messages.ts';
-import type { Stat } from '../../protocol/stat.ts';
+import type { Acl, Stat } from '@incumbent/zookeeper';
 import { statOf } from './data-tree.ts';
 import type { FakeServer } from './fake-server.ts';
 import type { FakeRequest, Faults } from './faults.ts';

@@ -1,7 +1,10 @@
-import type { ConnectRequest } from '../../protocol/connect.ts';
-import { connectRequest, connectResponse } from '../../protocol/connect.ts';
-import { errorCodes } from '../../protocol/constants.ts';
-import { JuteReader } from '../../protocol/jute.ts';
+import type { ConnectRequest } from '@incumbent/zookeeper/internal';
+import {
+  connectRequest,
+  connectResponse,
+  errorCodes,
+  JuteReader,
+} from '@incumbent/zookeeper/internal';
 import { frame, replyFrame } from './replies.ts';
 import type { Server } from './server.ts';
 import { passwordOf } from './sessions.ts';

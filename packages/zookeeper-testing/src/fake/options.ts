@@ -1,5 +1,4 @@
-import { checkOptions, namesOf } from '../../arguments.ts';
-import { defaultMaxFrameBytes } from '../../protocol/constants.ts';
+import { checkOptions, defaultMaxFrameBytes, namesOf } from '@incumbent/zookeeper/internal';
 
 export interface FakeZooKeeperOptions {
   /** Default 2000. Sessions end in steps of it; containers and TTLs are looked at in each. */

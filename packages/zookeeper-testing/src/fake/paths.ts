@@ -1,4 +1,4 @@
-import { errorCodes } from '../../protocol/constants.ts';
+import { errorCodes } from '@incumbent/zookeeper/internal';
 import { Refusal } from './refusal.ts';
 
 /** The parent as the server cuts it off: that of `/a` is the empty string, another name of `/`. */

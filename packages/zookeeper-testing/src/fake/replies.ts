@@ -1,8 +1,5 @@
-import { xids } from '../../protocol/constants.ts';
-import type { Codec } from '../../protocol/jute.ts';
-import { JuteWriter } from '../../protocol/jute.ts';
-import type { ReplyHeader } from '../../protocol/messages.ts';
-import { replyHeader, watcherEvent } from '../../protocol/messages.ts';
+import type { Codec, ReplyHeader } from '@incumbent/zookeeper/internal';
+import { JuteWriter, replyHeader, watcherEvent, xids } from '@incumbent/zookeeper/internal';
 
 /** A frame: its length and what `write` writes. */
 export function frame(write: (writer: JuteWriter) => void): Uint8Array {

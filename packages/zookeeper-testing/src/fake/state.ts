@@ -1,4 +1,4 @@
-import { opcodes } from '../../protocol/constants.ts';
+import { opcodes } from '@incumbent/zookeeper/internal';
 import type { Identity } from './acl.ts';
 import { DataTree } from './data-tree.ts';
 import { Refusal } from './refusal.ts';

@@ -1,4 +1,4 @@
-import { errorCodes } from '../../protocol/constants.ts';
+import { errorCodes } from '@incumbent/zookeeper/internal';
 import type { Connection, Reply } from './connection.ts';
 import type { FakeRequest, FaultAction } from './faults.ts';
 import { replyFrame, withXid } from './replies.ts';

@@ -3,8 +3,9 @@
  * and its mode is that of the last registration, as in 3.8: a one-shot watch replaces a persistent
  * one and the other way round.
  */
-import { addWatchModes, eventTypes, watcherTypes } from '../../protocol/constants.ts';
-import type { SetWatches2Request } from '../../protocol/messages.ts';
+
+import type { SetWatches2Request } from '@incumbent/zookeeper/internal';
+import { addWatchModes, eventTypes, watcherTypes } from '@incumbent/zookeeper/internal';
 import type { DataTree } from './data-tree.ts';
 import { watchedParent } from './paths.ts';
 

@@ -1,4 +1,4 @@
-import { checkOptions, namesOf } from '../../arguments.ts';
+import { checkOptions, namesOf } from '@incumbent/zookeeper/internal';
 
 /** Where Java and ZooKeeper are. */
 export interface InstallationOptions {

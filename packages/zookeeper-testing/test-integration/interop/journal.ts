@@ -4,12 +4,16 @@
  * they are there.
  */
 import { createHash } from 'node:crypto';
-import { connectRequest, connectResponse } from '../../src/protocol/connect.ts';
-import { opcodes, xids } from '../../src/protocol/constants.ts';
-import { JuteReader } from '../../src/protocol/jute.ts';
-import { replyHeader, requestHeader, watcherEvent } from '../../src/protocol/messages.ts';
-import type { RequestKind } from '../../src/protocol/requests.ts';
-import { requests } from '../../src/protocol/requests.ts';
+import { connectRequest, connectResponse } from '../../../zookeeper/src/protocol/connect.ts';
+import { opcodes, xids } from '../../../zookeeper/src/protocol/constants.ts';
+import { JuteReader } from '../../../zookeeper/src/protocol/jute.ts';
+import {
+  replyHeader,
+  requestHeader,
+  watcherEvent,
+} from '../../../zookeeper/src/protocol/messages.ts';
+import type { RequestKind } from '../../../zookeeper/src/protocol/requests.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: each kind has bodies of its own
 type AnyKind = RequestKind<any, any>;

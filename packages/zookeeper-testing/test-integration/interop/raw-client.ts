@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import { connectRequest, connectResponse } from '../../src/protocol/connect.ts';
-import { xids } from '../../src/protocol/constants.ts';
-import { FrameSplitter } from '../../src/protocol/frames.ts';
-import type { Codec } from '../../src/protocol/jute.ts';
-import { encode, JuteReader } from '../../src/protocol/jute.ts';
-import type { ReplyHeader } from '../../src/protocol/messages.ts';
-import { replyHeader, requestHeader } from '../../src/protocol/messages.ts';
-import type { RequestKind } from '../../src/protocol/requests.ts';
+import { connectRequest, connectResponse } from '../../../zookeeper/src/protocol/connect.ts';
+import { xids } from '../../../zookeeper/src/protocol/constants.ts';
+import { FrameSplitter } from '../../../zookeeper/src/protocol/frames.ts';
+import type { Codec } from '../../../zookeeper/src/protocol/jute.ts';
+import { encode, JuteReader } from '../../../zookeeper/src/protocol/jute.ts';
+import type { ReplyHeader } from '../../../zookeeper/src/protocol/messages.ts';
+import { replyHeader, requestHeader } from '../../../zookeeper/src/protocol/messages.ts';
+import type { RequestKind } from '../../../zookeeper/src/protocol/requests.ts';
 
 export interface Greeting {
   readonly sessionId?: bigint;

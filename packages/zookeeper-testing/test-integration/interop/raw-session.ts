@@ -2,11 +2,16 @@
  * What other clients never send, and the requests that they do not know: malformed, forbidden and
  * unusual ones, and everything that came after 3.4.
  */
-import { addWatchModes, createFlags, opcodes, xids } from '../../src/protocol/constants.ts';
-import { encode } from '../../src/protocol/jute.ts';
-import type { Acl } from '../../src/protocol/messages.ts';
-import { createRequest, setDataRequest } from '../../src/protocol/messages.ts';
-import { requests } from '../../src/protocol/requests.ts';
+import {
+  addWatchModes,
+  createFlags,
+  opcodes,
+  xids,
+} from '../../../zookeeper/src/protocol/constants.ts';
+import { encode } from '../../../zookeeper/src/protocol/jute.ts';
+import type { Acl } from '../../../zookeeper/src/protocol/messages.ts';
+import { createRequest, setDataRequest } from '../../../zookeeper/src/protocol/messages.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
 import type { Answer } from './raw-client.ts';
 import { RawClient } from './raw-client.ts';
 import type { Stage } from './session.ts';

@@ -1,6 +1,6 @@
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
-import { FrameSplitter } from '../../src/protocol/frames.ts';
+import { FrameSplitter } from '../../../zookeeper/src/protocol/frames.ts';
 import type { Journal } from './journal.ts';
 import { Conversation } from './journal.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { acl } from '../../src/acl.ts';
-import { errorCodes } from '../../src/protocol/constants.ts';
-import { requests } from '../../src/protocol/requests.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { acl } from '../../../zookeeper/src/acl.ts';
+import { errorCodes } from '../../../zookeeper/src/protocol/constants.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import { FakeZooKeeper } from '../../src/index.ts';
 import type { Attached } from './bare-client.ts';
 import { BareClient } from './bare-client.ts';
 

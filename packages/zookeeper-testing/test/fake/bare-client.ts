@@ -1,16 +1,20 @@
 // A socket and our codecs, nothing more: what these tests see is what the fake sends.
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import type { ConnectResponse } from '../../src/protocol/connect.ts';
-import { connectRequest, connectResponse } from '../../src/protocol/connect.ts';
-import { FrameSplitter } from '../../src/protocol/frames.ts';
-import type { Codec } from '../../src/protocol/jute.ts';
-import { decode, JuteReader } from '../../src/protocol/jute.ts';
-import type { Acl, ReplyHeader, WatcherEvent } from '../../src/protocol/messages.ts';
-import { replyHeader, requestHeader, watcherEvent } from '../../src/protocol/messages.ts';
-import type { RequestKind } from '../../src/protocol/requests.ts';
-import { requests } from '../../src/protocol/requests.ts';
-import { frame } from '../../src/testing/fake/replies.ts';
+import type { ConnectResponse } from '../../../zookeeper/src/protocol/connect.ts';
+import { connectRequest, connectResponse } from '../../../zookeeper/src/protocol/connect.ts';
+import { FrameSplitter } from '../../../zookeeper/src/protocol/frames.ts';
+import type { Codec } from '../../../zookeeper/src/protocol/jute.ts';
+import { decode, JuteReader } from '../../../zookeeper/src/protocol/jute.ts';
+import type { Acl, ReplyHeader, WatcherEvent } from '../../../zookeeper/src/protocol/messages.ts';
+import {
+  replyHeader,
+  requestHeader,
+  watcherEvent,
+} from '../../../zookeeper/src/protocol/messages.ts';
+import type { RequestKind } from '../../../zookeeper/src/protocol/requests.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import { frame } from '../../src/fake/replies.ts';
 
 export const open: readonly Acl[] = [{ perms: 31, scheme: 'world', id: 'anyone' }];
 const boundMs = 5000;

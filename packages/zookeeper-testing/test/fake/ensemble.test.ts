@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { errorCodes, eventTypes } from '../../src/protocol/constants.ts';
-import { requests } from '../../src/protocol/requests.ts';
-import type { FakeRequest, FakeServer } from '../../src/testing/index.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { errorCodes, eventTypes } from '../../../zookeeper/src/protocol/constants.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import type { FakeRequest, FakeServer } from '../../src/index.ts';
+import { FakeZooKeeper } from '../../src/index.ts';
 import { BareClient, open } from './bare-client.ts';
 
 let fake: FakeZooKeeper;

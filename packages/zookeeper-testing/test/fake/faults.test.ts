@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { errorCodes } from '../../src/protocol/constants.ts';
-import { requests } from '../../src/protocol/requests.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { errorCodes } from '../../../zookeeper/src/protocol/constants.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import { FakeZooKeeper } from '../../src/index.ts';
 import type { Attached } from './bare-client.ts';
 import { BareClient, open } from './bare-client.ts';
 

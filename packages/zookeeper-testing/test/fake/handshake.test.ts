@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { requests } from '../../src/protocol/requests.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import { FakeZooKeeper } from '../../src/index.ts';
 import { BareClient } from './bare-client.ts';
 
 let fake: FakeZooKeeper;

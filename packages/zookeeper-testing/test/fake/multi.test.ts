@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { errorCodes, opcodes } from '../../src/protocol/constants.ts';
-import type { MultiOperation } from '../../src/protocol/multi.ts';
-import { requests } from '../../src/protocol/requests.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { errorCodes, opcodes } from '../../../zookeeper/src/protocol/constants.ts';
+import type { MultiOperation } from '../../../zookeeper/src/protocol/multi.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import { FakeZooKeeper } from '../../src/index.ts';
 import type { Attached } from './bare-client.ts';
 import { BareClient, open } from './bare-client.ts';
 

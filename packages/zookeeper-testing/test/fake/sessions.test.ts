@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createFlags, eventTypes } from '../../src/protocol/constants.ts';
-import { requests } from '../../src/protocol/requests.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
+import { createFlags, eventTypes } from '../../../zookeeper/src/protocol/constants.ts';
+import { requests } from '../../../zookeeper/src/protocol/requests.ts';
+import { FakeZooKeeper } from '../../src/index.ts';
 import { BareClient } from './bare-client.ts';
 
 let fake: FakeZooKeeper;

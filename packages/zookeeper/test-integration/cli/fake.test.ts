@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { acl, connect } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
 import type { Place, Result } from './program.ts';
 import { jsonLines, Program } from './program.ts';
 

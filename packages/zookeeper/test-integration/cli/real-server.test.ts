@@ -1,8 +1,8 @@
 /** What the fake server does not know: TLS, SASL, and a real server's answers to `srvr`. */
+
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { serverAvailable } from '../../src/testing/server/installation.ts';
-import type { TestServer } from '../../src/testing/server/server.ts';
-import { startServer } from '../../src/testing/server/server.ts';
 import { jsonLines, Program } from './program.ts';
 
 const missing = process.env['CI'] === 'true' ? undefined : serverAvailable({ tls: {} });

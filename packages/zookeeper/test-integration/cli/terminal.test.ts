@@ -1,7 +1,8 @@
 /** What is different when people look: in this process, because it takes a terminal. */
+
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/fake/fake-zookeeper.ts';
 import { invoke } from '../../test/cli/invoke.ts';
 
 let fake: FakeZooKeeper;

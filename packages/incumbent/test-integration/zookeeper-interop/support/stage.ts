@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { afterAll, beforeAll } from 'vitest';
 import type { Layout } from '../../../../../chaos/src/interop/program.ts';
 import { compileCurator, peerMissing } from '../../../../../chaos/src/interop/program.ts';
-import type { TestServer } from '../../../../zookeeper/src/testing/index.ts';
-import { serverAvailable, startServer } from '../../../../zookeeper/src/testing/index.ts';
 
 /** What all tests of a file share. */
 export interface Stage {

@@ -1,6 +1,6 @@
-import { errorCodes, eventTypes } from '../../../protocol/constants.ts';
-import type { SetAclRequest, SetDataRequest, VersionedPath } from '../../../protocol/messages.ts';
-import type { Stat } from '../../../protocol/stat.ts';
+import type { Stat } from '@incumbent/zookeeper';
+import type { SetAclRequest, SetDataRequest, VersionedPath } from '@incumbent/zookeeper/internal';
+import { errorCodes, eventTypes } from '@incumbent/zookeeper/internal';
 import { checkAcl, fixAcl, perms } from '../acl.ts';
 import { statOf } from '../data-tree.ts';
 import { cutParent, validatePath } from '../paths.ts';

@@ -1,5 +1,5 @@
-import { createFlags, errorCodes, eventTypes, opcodes } from '../../../protocol/constants.ts';
-import type { Create2Response, CreateTtlRequest } from '../../../protocol/messages.ts';
+import type { Create2Response, CreateTtlRequest } from '@incumbent/zookeeper/internal';
+import { createFlags, errorCodes, eventTypes, opcodes } from '@incumbent/zookeeper/internal';
 import { checkAcl, fixAcl, perms } from '../acl.ts';
 import { containerOwner, isEphemeral, maxTtlMs, newNode, statOf, ttlOwner } from '../data-tree.ts';
 import { cutParent, validatePath } from '../paths.ts';

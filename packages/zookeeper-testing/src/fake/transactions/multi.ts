@@ -1,6 +1,5 @@
-import { createFlags, errorCodes, opcodes } from '../../../protocol/constants.ts';
-import type { CreateRequest } from '../../../protocol/messages.ts';
-import type { MultiOperation, MultiResult } from '../../../protocol/multi.ts';
+import type { CreateRequest, MultiOperation, MultiResult } from '@incumbent/zookeeper/internal';
+import { createFlags, errorCodes, opcodes } from '@incumbent/zookeeper/internal';
 import { Refusal } from '../refusal.ts';
 import { check, remove, setData } from './changes.ts';
 import { create } from './create.ts';
