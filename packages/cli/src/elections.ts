@@ -5,7 +5,7 @@
 import type { TimingOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { OpenStore } from './context.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from './terminal/nearest.ts';
 import { isLedOnce } from './output/describe.ts';
 import { within } from './url/reach.ts';
 

@@ -17,9 +17,9 @@ import {
   CommandError,
   describeFailure,
   InterruptedError,
-  reportFailure,
   UsageError,
 } from '../src/failure.ts';
+import { reportFailure } from '../src/terminal/failure.ts';
 
 const notElected = (why: NotElectedReason) => new NotElectedError('x', 0, why);
 
@@ -61,7 +61,9 @@ test.each<[Error, number, string]>([
 
 async function report(error: unknown, env: Record<string, string> = {}, json = false) {
   let text = '';
-  await reportFailure(error, { stderr: { write: (more) => (text += more) }, env, json });
+  const stderr = { write: (more: unknown) => (text += String(more)) };
+  const how = { name: 'incumbent', describe: describeFailure };
+  await reportFailure(error, { ...how, stderr, env, json });
   return text;
 }
 

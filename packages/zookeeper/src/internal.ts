@@ -3,7 +3,9 @@
  * change it, so they depend on exactly one version of this package.
  */
 export { checkOptions, namesOf } from './arguments.ts';
+export { formatHost } from './connection-string.ts';
 export { resetSocket } from './net/reset.ts';
+export { checkPath, join, nameOf, parentOf } from './paths.ts';
 export type { ConnectRequest } from './protocol/connect.ts';
 export { connectRequest, connectResponse } from './protocol/connect.ts';
 export {

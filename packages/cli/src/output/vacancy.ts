@@ -2,7 +2,7 @@
 import type { NotElectedReason, Snapshot } from 'incumbent';
 import { describeNotElected } from 'incumbent';
 import { isLedOnce } from './describe.ts';
-import { span } from './time.ts';
+import { span } from '../terminal/time.ts';
 
 /** What one look told, as candidates with the default lease see it. */
 export interface Inspected extends Snapshot {

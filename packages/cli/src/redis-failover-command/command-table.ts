@@ -1,20 +1,15 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 import { commonSettings, managerSettings, optionsOf } from './config/settings.ts';
+import type { RunnableEntry } from '../terminal/main.ts';
+import type { Entry } from '../terminal/parse.ts';
 import type { Context } from './context.ts';
 
 type Execute = (options: never, context: Context) => Promise<number>;
 
-export interface CommandEntry {
-  readonly name: string;
-  /** One line for the list of commands, without a full stop. */
-  readonly summary: string;
+export interface CommandEntry extends RunnableEntry<object, Context> {
   readonly description: string;
-  readonly examples: readonly { readonly line: string; readonly about: string }[];
-  /** Adds options and operands. */
-  readonly define: (command: Command) => void;
-  /** Imports the command: nothing is loaded before it runs. */
-  readonly load: () => Promise<(options: object, context: Context) => Promise<number>>;
+  readonly examples: NonNullable<Entry['examples']>;
 }
 
 /** The options are what `define` said; here the compiler takes our word for it. */
@@ -85,7 +80,7 @@ export const commands: readonly CommandEntry[] = [
     load: async () => {
       const [{ manageWith }, { NodeManager }] = await Promise.all([
         import('./commands/manage.ts'),
-        import('../manager/node-manager.ts'),
+        import('@incumbent/redis-failover'),
       ]);
       return loaded(manageWith((options) => new NodeManager(options)));
     },

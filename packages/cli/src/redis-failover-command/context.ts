@@ -1,12 +1,7 @@
 /** What the commands have of the world. Tests replace all of it. */
+import type { Environment, Output, Host as TerminalHost } from '../terminal/host.ts';
 
-export interface Output {
-  write(text: string): unknown;
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-}
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment, Output, SignalName } from '../terminal/host.ts';
 
 /** Where `manage` logs. Never waits for whoever reads. */
 export interface LogSink {
@@ -39,10 +34,4 @@ export interface Context extends World {
 }
 
 /** What `main` runs in: the process, or a test. */
-export interface Host extends World {
-  /** @returns a function that removes the listener */
-  onSignal(name: SignalName, listener: () => void): () => void;
-  exit(code: number): void;
-}
-
-export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+export interface Host extends World, TerminalHost {}

@@ -1,5 +1,11 @@
-import type { Environment, Output, SignalName } from './context.ts';
-import { toJson, visibleLines } from './output/text.ts';
+import type { Failure } from '../terminal/failure.ts';
+import {
+  UsageError as AnyUsageError,
+  CommandError,
+  internalFailure,
+} from '../terminal/failure.ts';
+
+export { CommandError, InterruptedError } from '../terminal/failure.ts';
 
 /** What the command ends with. */
 export const exitCodes = {
@@ -16,24 +22,10 @@ export const exitCodes = {
   output: 74,
 } as const;
 
-/** A failure that the command itself found. */
-export class CommandError extends Error {
-  override readonly name: string = 'CommandError';
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor(code: string, exitCode: number, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-    this.exitCode = exitCode;
-  }
-}
-
 /** The command line cannot be used. */
-export class UsageError extends CommandError {
-  override readonly name: string = 'UsageError';
+export class UsageError extends AnyUsageError {
   constructor(message: string) {
-    super('USAGE', exitCodes.usage, message);
+    super(message, exitCodes.usage);
   }
 }
 
@@ -43,23 +35,6 @@ export class SettingError extends CommandError {
   constructor(message: string) {
     super('CONFIGURATION', exitCodes.usage, message);
   }
-}
-
-const signalNumbers: Readonly<Record<SignalName, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
-
-/** Why `context.signal` aborted. */
-export class InterruptedError extends CommandError {
-  override readonly name: string = 'InterruptedError';
-  constructor(signal: SignalName) {
-    super('INTERRUPTED', 128 + signalNumbers[signal], `interrupted by ${signal}`);
-  }
-}
-
-/** An error as the exit code and the words it is reported with. */
-interface Failure {
-  readonly exitCode: number;
-  readonly code: string;
-  readonly message: string;
 }
 
 /** Codes of errors that are not ours, by what they mean for whoever called us. */
@@ -72,7 +47,7 @@ const exitCodeOf: Readonly<Record<string, number>> = {
   OUTCOME_UNKNOWN: exitCodes.no,
 };
 
-function describeFailure(error: unknown): Failure {
+export function describeFailure(error: unknown): Failure {
   const text = error instanceof Error ? error.message : String(error);
   const message = withoutUserInfo(text);
   if (error instanceof CommandError) return { exitCode: error.exitCode, code: error.code, message };
@@ -87,39 +62,10 @@ function describeFailure(error: unknown): Failure {
   if (error instanceof Error && 'retryable' in error && code !== '') {
     return { exitCode: exitCodes.zookeeper, code, message };
   }
-  return {
-    exitCode: exitCodes.internal,
-    code: 'INTERNAL',
-    message: `${message} (this should not happen; INCUMBENT_DEBUG=1 shows where it did)`,
-  };
+  return internalFailure(message);
 }
 
 /** An address may have been written as a URL with a password in it, and is shown in the error. */
-function withoutUserInfo(text: string): string {
+export function withoutUserInfo(text: string): string {
   return text.replace(/\/\/[^\s/@"']*@/g, '//***@');
-}
-
-/**
- * Tells people, or with `json` programs, what went wrong.
- * @param hint a second line for people
- * @returns the exit code
- */
-export async function reportFailure(
-  error: unknown,
-  to: { readonly stderr: Output; readonly env: Environment; readonly json: boolean },
-  hint?: string,
-): Promise<number> {
-  const { exitCode, code, message } = describeFailure(error);
-  if (error instanceof InterruptedError) return exitCode;
-  if (to.json) {
-    to.stderr.write(`${toJson({ error: { code, message } })}\n`);
-  } else {
-    to.stderr.write(`incumbent-redis: ${visibleLines(message)}\n`);
-    if (hint !== undefined) to.stderr.write(`${hint}\n`);
-  }
-  if (to.env['INCUMBENT_DEBUG']) {
-    const { inspect } = await import('node:util');
-    to.stderr.write(`${visibleLines(withoutUserInfo(inspect(error)))}\n`);
-  }
-  return exitCode;
 }

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Environment, Output } from '../context.ts';
+import type { Environment, Output } from './host.ts';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'cold' | 'faint' | 'strong';
 export type Paint = (tone: Tone, text: string) => string;

@@ -61,3 +61,19 @@ export function fields(
     }),
   );
 }
+
+/** Lines of columns of equal width, aligned to the left, without a header or colours. */
+export function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, i) => {
+      widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell));
+    });
+  }
+  return rows.map((row) =>
+    row
+      .map((cell, i) => padEnd(cell, widths[i] ?? 0))
+      .join(gap)
+      .trimEnd(),
+  );
+}

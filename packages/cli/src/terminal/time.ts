@@ -34,3 +34,28 @@ function twoUnits(total: number, size: number, large: string, small: string): st
   const whole = `${Math.floor(total / size)}${large}`;
   return rest === 0 ? whole : `${whole} ${rest}${small}`;
 }
+
+/** A span of time in one unit: `2.5ms`, `250ms`, `1.2s`, `90s`. */
+export function milliseconds(ms: number): string {
+  if (ms < 10) return `${Math.round(ms * 10) / 10}ms`;
+  return ms < 999.5 ? `${Math.round(ms)}ms` : `${Math.round(ms / 100) / 10}s`;
+}
+
+/** `3 minutes ago`; a clock that is behind the server's sees `in 2 seconds`. */
+export function ago(unixMs: number, nowUnixMs: number): string {
+  const seconds = (nowUnixMs - unixMs) / 1000;
+  const size = Math.abs(seconds);
+  if (!Number.isFinite(size)) return '';
+  if (size < 1) return 'just now';
+  const [unit, length] = units.find(([, each]) => size >= each) ?? ['second', 1];
+  const count = Math.floor(size / length);
+  const words = `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return seconds < 0 ? `in ${words}` : `${words} ago`;
+}
+
+const units: readonly (readonly [name: string, seconds: number])[] = [
+  ['year', 31_557_600],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];

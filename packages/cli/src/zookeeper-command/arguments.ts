@@ -1,4 +1,3 @@
-import { checkPath } from '../paths.ts';
 import { UsageError } from './failure.ts';
 import type { OptionSpec } from './table.ts';
 
@@ -31,13 +30,6 @@ export class Arguments {
   all(name: string): readonly string[] {
     if (!this.#specs.some((spec) => spec.name === name)) throw new Error(`no option --${name}`);
     return this.#values.get(name) ?? [];
-  }
-
-  /** The first operand, `/` where it may be left out. @throws InvalidArgumentError */
-  path(sequential = false): string {
-    const path = this.operands[0] ?? '/';
-    checkPath(path, sequential);
-    return path;
   }
 
   wholeNumber(name: string, least: number, most: number): number | undefined {

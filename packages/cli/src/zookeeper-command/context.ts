@@ -1,11 +1,6 @@
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment, Output, Host as TerminalHost } from '../terminal/host.ts';
 
-export interface Output {
-  /** @param done called when it is written, or never will be */
-  write(data: string | Uint8Array, done?: () => void): unknown;
-  readonly isTTY?: boolean | undefined;
-  readonly columns?: number | undefined;
-}
+export type { Environment, Output, SignalName } from '../terminal/host.ts';
 
 interface World {
   readonly env: Environment;
@@ -28,13 +23,8 @@ export interface Context extends World {
   note(text: string): void;
 }
 
-export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
-
 /** What `main` runs in: the process, or a test. */
-export interface Host extends World {
+export interface Host extends World, TerminalHost {
   /** @returns a function that removes the listener */
-  onSignal(name: SignalName, listener: () => void): () => void;
-  /** @returns a function that removes the listener */
-  onOutputError(listener: (error: Error & { readonly code?: string }) => void): () => void;
-  exit(code: number): void;
+  onOutputError(listener: (error: Error & { readonly code?: string | undefined }) => void): () => void;
 }

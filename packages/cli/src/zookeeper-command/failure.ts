@@ -1,7 +1,8 @@
-import type { ZooKeeperErrorCode } from '../errors.ts';
-import { ZooKeeperError } from '../errors.ts';
-import type { Environment, Output, SignalName } from './context.ts';
-import { toJson, visible } from './output/text.ts';
+import type { ZooKeeperErrorCode } from '@incumbent/zookeeper';
+import type { Failure } from '../terminal/failure.ts';
+import { CommandError, internalFailure } from '../terminal/failure.ts';
+
+export { CommandError, InterruptedError, UsageError } from '../terminal/failure.ts';
 
 /** What the command ends with. Those above 63 are the ones of sysexits(3). */
 export const exitCodes = {
@@ -59,82 +60,34 @@ const outcomes: Readonly<Record<ZooKeeperErrorCode, readonly [exitCode: number, 
   SERVER_ERROR: [exitCodes.no],
 };
 
-/** A failure that the command itself found. */
-export class CommandError extends Error {
-  override readonly name: string = 'CommandError';
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor(code: string, exitCode: number, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-    this.exitCode = exitCode;
-  }
-}
-
-/** The command line cannot be used. */
-export class UsageError extends CommandError {
-  override readonly name: string = 'UsageError';
-  constructor(message: string) {
-    super('USAGE', exitCodes.usage, message);
-  }
-}
-
-const signalNumbers: Readonly<Record<SignalName, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
-
-/** Why `context.signal` aborted. Reported with no words. */
-export class InterruptedError extends CommandError {
-  override readonly name: string = 'InterruptedError';
-  constructor(cause: SignalName | 'EPIPE') {
-    // Whoever read our output is gone (`incumbent-zk ls -R / | head -1`) and has what they wanted.
-    const exitCode = cause === 'EPIPE' ? exitCodes.ok : 128 + signalNumbers[cause];
-    super('INTERRUPTED', exitCode, `interrupted by ${cause}`);
-  }
-}
-
-/** An error as the exit code and the words it is reported with. */
-export interface Failure {
-  readonly exitCode: number;
-  readonly code: string;
-  readonly message: string;
-}
-
 export function describeFailure(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommandError) return { exitCode: error.exitCode, code: error.code, message };
-  if (error instanceof ZooKeeperError) {
+  if (isOfClient(error)) {
     const [exitCode, todo] = outcomes[error.code];
     const sentence = withoutOperation(error);
     return { exitCode, code: error.code, message: todo ? `${sentence}; ${todo}` : sentence };
   }
-  return {
-    exitCode: exitCodes.internal,
-    code: 'INTERNAL',
-    message: `${message} (this should not happen; INCUMBENT_DEBUG=1 shows where it did)`,
-  };
+  return internalFailure(message);
+}
+
+interface ClientError extends Error {
+  readonly code: ZooKeeperErrorCode;
+  readonly operation?: string | undefined;
+}
+
+/** By its code, not by its class: the client is not loaded for `--help`. */
+function isOfClient(error: unknown): error is ClientError {
+  return (
+    error instanceof Error &&
+    'retryable' in error &&
+    'code' in error &&
+    Object.hasOwn(outcomes, String(error.code))
+  );
 }
 
 /** Which request of the protocol it was is of no use to a person who knows the command. */
-function withoutOperation({ message, operation }: ZooKeeperError): string {
+function withoutOperation({ message, operation }: ClientError): string {
   const prefix = operation ?? 'zookeeper';
   return message.startsWith(prefix) ? message.slice(prefix.length).replace(/^:? /, '') : message;
-}
-
-/**
- * Tells people, or with `json` programs, what went wrong: on one line.
- * @returns the exit code
- */
-export async function reportFailure(
-  error: unknown,
-  to: { readonly stderr: Output; readonly env: Environment; readonly json: boolean },
-): Promise<number> {
-  const { exitCode, code, message } = describeFailure(error);
-  if (error instanceof InterruptedError) return exitCode;
-  if (to.json) to.stderr.write(`${toJson({ error: { code, message } })}\n`);
-  else to.stderr.write(`incumbent-zk: ${visible(message)}\n`);
-  if (to.env['INCUMBENT_DEBUG']) {
-    const { inspect } = await import('node:util');
-    to.stderr.write(`${inspect(error)}\n`);
-  }
-  return exitCode;
 }

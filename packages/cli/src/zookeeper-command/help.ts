@@ -1,7 +1,6 @@
-import { columns } from './output/text.ts';
-import { optionsBehind } from './parse.ts';
+import { columns } from '../terminal/table.ts';
 import type { CommandEntry, OperandSpec, OptionSpec } from './table.ts';
-import { commands, globalOptions, versionOption } from './table.ts';
+import { commands, globalOptions, optionsBehind, versionOption } from './table.ts';
 
 const groups = ['Look', 'Change', 'Servers and sessions'] as const;
 

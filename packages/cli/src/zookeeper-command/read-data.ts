@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { defaultMaxFrameBytes } from '../protocol/constants.ts';
+import { defaultMaxFrameBytes } from '@incumbent/zookeeper/internal';
 import type { Arguments } from './arguments.ts';
 import type { Context } from './context.ts';
 import { CommandError, exitCodes, UsageError } from './failure.ts';

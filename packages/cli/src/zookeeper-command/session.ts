@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import type { ZooKeeper } from '../client.ts';
-import { connect } from '../client.ts';
-import type { ConnectionString } from '../connection-string.ts';
-import { parseConnectionString } from '../connection-string.ts';
-import type { TlsOptions } from '../net/tls-options.ts';
-import type { ClientOptions } from '../options.ts';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { connect } from '@incumbent/zookeeper';
+import type { ConnectionString } from '@incumbent/zookeeper';
+import { parseConnectionString } from '@incumbent/zookeeper';
+import type { TlsOptions } from '@incumbent/zookeeper';
+import type { ClientOptions } from '@incumbent/zookeeper';
 import type { Arguments } from './arguments.ts';
 import type { Context, Environment } from './context.ts';
 import { CommandError, exitCodes, UsageError } from './failure.ts';

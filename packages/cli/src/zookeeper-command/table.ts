@@ -287,3 +287,14 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import('./commands/whoami.ts')).whoami,
   },
 ];
+
+/** The command's options, and the global ones without the letters that the command uses itself. */
+export function optionsBehind(command: CommandEntry): readonly OptionSpec[] {
+  const own = new Set(command.options.map(({ short }) => short));
+  const global = globalOptions.map((spec) => {
+    if (spec.short === undefined || !own.has(spec.short)) return spec;
+    const { short: _, ...rest } = spec;
+    return rest;
+  });
+  return [...command.options, ...global];
+}

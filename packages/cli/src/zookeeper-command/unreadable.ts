@@ -1,4 +1,4 @@
-import type { ZooKeeperError } from '../errors.ts';
+import type { ZooKeeperError } from '@incumbent/zookeeper';
 import type { Context } from './context.ts';
 import { describeFailure, exitCodes } from './failure.ts';
 

@@ -1,7 +1,7 @@
-import type { ZooKeeper } from '../client.ts';
-import { AuthError, NoNodeError, ZooKeeperError } from '../errors.ts';
-import { join, nameOf } from '../paths.ts';
-import type { Stat } from '../protocol/stat.ts';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { AuthError, NoNodeError, ZooKeeperError } from '@incumbent/zookeeper';
+import { join, nameOf } from '@incumbent/zookeeper/internal';
+import type { Stat } from '@incumbent/zookeeper';
 
 export interface WalkOptions {
   /** How many levels below the root are visited. */

@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { until } from './waiting.ts';
+import { until } from '../../../redis-failover/test-integration/support/waiting.ts';
 
-const bin: string = fileURLToPath(new URL('../../dist/cli/bin.js', import.meta.url));
+const bin: string = fileURLToPath(new URL('../../dist/redis-failover-command/bin.js', import.meta.url));
 
 export interface Result {
   /** 128 + n when signal n ended it. */

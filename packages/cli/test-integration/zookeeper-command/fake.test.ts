@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { acl, connect } from '../../src/index.ts';
+import { acl, connect } from '../../../zookeeper/src/index.ts';
 import type { Place, Result } from './program.ts';
 import { jsonLines, Program } from './program.ts';
 

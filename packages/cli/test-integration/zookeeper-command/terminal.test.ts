@@ -2,8 +2,8 @@
 
 import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connect } from '../../src/index.ts';
-import { invoke } from '../../test/cli/invoke.ts';
+import { connect } from '../../../zookeeper/src/index.ts';
+import { invoke } from '../../test/zookeeper-command/invoke.ts';
 
 let fake: FakeZooKeeper;
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { ManagerOptions } from '../../src/manager/options.ts';
+import type { ManagerOptions } from '../../../redis-failover/src/manager/options.ts';
 import type { FakeManager } from './fake-manager.ts';
 import { tableOf } from './fake-manager.ts';
 import type { Invocation } from './invoke.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { commands } from '../../src/cli/command-table.ts';
-import { allSettings } from '../../src/cli/config/settings.ts';
-import { parseConfiguration } from '../../src/cli/config/yaml-file.ts';
-import { Metrics } from '../../src/cli/manage/metrics.ts';
+import { commands } from '../../src/redis-failover-command/command-table.ts';
+import { allSettings } from '../../src/redis-failover-command/config/settings.ts';
+import { parseConfiguration } from '../../src/redis-failover-command/config/yaml-file.ts';
+import { Metrics } from '../../src/redis-failover-command/manage/metrics.ts';
 import { FakeManager } from './fake-manager.ts';
 import { invoke } from './invoke.ts';
 
@@ -11,7 +11,7 @@ const page = readFileSync(
   new URL('../../../../docs/reference/redis-failover.md', import.meta.url),
   'utf8',
 );
-const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+const readme = readFileSync(new URL('../../../redis-failover/README.md', import.meta.url), 'utf8');
 
 test.each(commands.map(({ name }) => name))(
   'docs/reference/redis-failover.md has a section on `%s`, an example and every option',

@@ -1,7 +1,7 @@
-import type { CommandEntry } from '../../src/cli/command-table.ts';
-import { commands } from '../../src/cli/command-table.ts';
-import type { Host, SignalName } from '../../src/cli/context.ts';
-import { main } from '../../src/cli/main.ts';
+import type { CommandEntry } from '../../src/redis-failover-command/command-table.ts';
+import { commands } from '../../src/redis-failover-command/command-table.ts';
+import type { Host, SignalName } from '../../src/redis-failover-command/context.ts';
+import { main } from '../../src/redis-failover-command/main.ts';
 
 export interface Invocation {
   readonly env?: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { commands } from '../../src/cli/command-table.ts';
+import { commands } from '../../src/redis-failover-command/command-table.ts';
 import { invoke, Running } from './invoke.ts';
 
 test('--help lists every command and shows examples', async () => {

@@ -1,6 +1,6 @@
 // What `manage` tells: its log, its signals, its health and its metrics. The manager is a fake.
 import { expect, test } from 'vitest';
-import type { NodeStatus } from '../../src/manager/events.ts';
+import type { NodeStatus } from '../../../redis-failover/src/manager/events.ts';
 import type { FakeManager } from './fake-manager.ts';
 import { tableOf } from './fake-manager.ts';
 import { Running } from './invoke.ts';

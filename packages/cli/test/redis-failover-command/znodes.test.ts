@@ -4,7 +4,7 @@ import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect } from '@incumbent/zookeeper';
 import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import type { FailoverRequest, Nodes, Paths } from '../../src/layout.ts';
+import type { FailoverRequest, Nodes, Paths } from '../../../redis-failover/src/layout.ts';
 import {
   decodeRequest,
   encodeNodes,
@@ -12,7 +12,7 @@ import {
   encodeReport,
   encodeRequest,
   pathsBelow,
-} from '../../src/layout.ts';
+} from '../../../redis-failover/src/layout.ts';
 import type { Result } from './invoke.ts';
 import { jsonLines, Running } from './invoke.ts';
 

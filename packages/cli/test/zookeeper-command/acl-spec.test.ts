@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { acl } from '../../src/acl.ts';
-import { formatAcl, parseAcl } from '../../src/cli/acl-spec.ts';
+import { acl } from '../../../zookeeper/src/acl.ts';
+import { formatAcl, parseAcl } from '../../src/zookeeper-command/acl-spec.ts';
 
 test.each([
   ['world:anyone:rwcda', acl.world()],

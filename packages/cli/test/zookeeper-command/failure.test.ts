@@ -3,9 +3,9 @@ import {
   CommandError,
   describeFailure,
   InterruptedError,
-  reportFailure,
   UsageError,
-} from '../../src/cli/failure.ts';
+} from '../../src/zookeeper-command/failure.ts';
+import { reportFailure } from '../../src/terminal/failure.ts';
 import {
   ConnectError,
   ConnectionLossError,
@@ -13,8 +13,8 @@ import {
   InvalidArgumentError,
   NoNodeError,
   RequestTimeoutError,
-} from '../../src/errors.ts';
-import { errorCodes } from '../../src/protocol/constants.ts';
+} from '../../../zookeeper/src/errors.ts';
+import { errorCodes } from '../../../zookeeper/src/protocol/constants.ts';
 
 const context = { path: '/a', operation: 'getData' };
 
@@ -55,7 +55,9 @@ test.each<[Error, number, string, string]>([
 
 async function report(error: unknown, env: Record<string, string> = {}, json = false) {
   let text = '';
-  await reportFailure(error, { stderr: { write: (more) => (text += more) }, env, json });
+  const stderr = { write: (more: unknown) => (text += String(more)) };
+  const how = { name: 'incumbent-zk', describe: describeFailure, oneLine: true };
+  await reportFailure(error, { ...how, stderr, env, json });
   return text;
 }
 

@@ -1,5 +1,5 @@
-import type { Host, SignalName } from '../../src/cli/context.ts';
-import { main } from '../../src/cli/main.ts';
+import type { Host, SignalName } from '../../src/zookeeper-command/context.ts';
+import { main } from '../../src/zookeeper-command/main.ts';
 
 export interface Result {
   readonly code: number;

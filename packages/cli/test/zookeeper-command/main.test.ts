@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { commands, globalOptions } from '../../src/cli/table.ts';
+import { commands, globalOptions } from '../../src/zookeeper-command/table.ts';
 import { invoke } from './invoke.ts';
 
 const page = readFileSync(
@@ -75,7 +75,7 @@ test('the help lists every command', async () => {
 });
 
 test('every example of the helps and of the page is a command line that is understood', async () => {
-  const { parseCommandLine } = await import('../../src/cli/parse.ts');
+  const { parseCommandLine } = await import('../../src/zookeeper-command/parse.ts');
   const ofPage = [...page.matchAll(/^(?:\$ |.*\| )?(incumbent-zk .*)$/gm)]
     .map(([, line]) => line!.replace(/ {2,}#.*$/, ''))
     .filter((line) => !line.includes('`'));

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
-import { UsageError } from '../../src/cli/failure.ts';
-import { parseCommandLine } from '../../src/cli/parse.ts';
-import { commands } from '../../src/cli/table.ts';
+import { UsageError } from '../../src/zookeeper-command/failure.ts';
+import { commandHelp, rootHelp } from '../../src/zookeeper-command/help.ts';
+import { argumentsOf, parseCommandLine } from '../../src/zookeeper-command/parse.ts';
+import { commands } from '../../src/zookeeper-command/table.ts';
 
 function run(...argv: string[]) {
   const line = parseCommandLine(argv);
   if (line.kind !== 'run') throw new Error(`it is ${line.kind}`);
-  return line;
+  return { command: line.entry.spec, args: argumentsOf(line.entry, line.command) };
 }
 
 function refusal(...argv: string[]): string {
@@ -52,12 +53,13 @@ test('--version is ours in front of the command, and behind it that of a node', 
 });
 
 test('help is asked for in four ways', () => {
-  const rm = commands.find(({ name }) => name === 'rm');
-  expect(parseCommandLine(['--help'])).toEqual({ kind: 'help', command: undefined });
-  expect(parseCommandLine(['help'])).toEqual({ kind: 'help', command: undefined });
-  expect(parseCommandLine(['help', 'rm'])).toEqual({ kind: 'help', command: rm });
+  const rm = commandHelp(commands.find(({ name }) => name === 'rm')!);
+  const help = { kind: 'help', isAskedFor: true };
+  expect(parseCommandLine(['--help'])).toEqual({ ...help, text: rootHelp() });
+  expect(parseCommandLine(['help'])).toEqual({ ...help, text: rootHelp() });
+  expect(parseCommandLine(['help', 'rm'])).toEqual({ ...help, text: rm });
   // Also when the rest of the line could not be used.
-  expect(parseCommandLine(['rm', '-h'])).toEqual({ kind: 'help', command: rm });
+  expect(parseCommandLine(['rm', '-h'])).toEqual({ ...help, text: rm });
 });
 
 test('repeated options add up where that makes sense, else the last one counts', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Progress } from '../../src/cli/progress.ts';
+import { Progress } from '../../src/zookeeper-command/progress.ts';
 
 function onOutput(isTTY: boolean) {
   let written = '';

@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { parseDuration } from 'incumbent';
-import { requestFailover } from '../../client/request-failover.ts';
-import { pathsBelow } from '../../layout.ts';
-import type { NodeAddress } from '../../node-address.ts';
-import { formatNodeAddress, parseNodeAddress } from '../../node-address.ts';
+import { requestFailover } from '@incumbent/redis-failover/internal';
+import { pathsBelow } from '@incumbent/redis-failover/internal';
+import type { NodeAddress } from '@incumbent/redis-failover';
+import { formatNodeAddress, parseNodeAddress } from '@incumbent/redis-failover/internal';
 import type { FlagValues } from '../config/collect.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
@@ -12,7 +12,8 @@ import { primaryOf } from '../look/judge.ts';
 import { placeFrom } from '../look/set.ts';
 import type { Znodes } from '../look/znodes.ts';
 import { addressesOf, readZnodes } from '../look/znodes.ts';
-import { milliseconds, toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { milliseconds } from '../../terminal/time.ts';
 
 interface FailoverFlags extends FlagValues {
   readonly timeout: string;

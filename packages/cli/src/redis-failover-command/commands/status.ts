@@ -1,7 +1,7 @@
 import { parseDuration } from 'incumbent';
-import type { Report } from '../../layout.ts';
-import { pathsBelow } from '../../layout.ts';
-import type { NodeAddress } from '../../node-address.ts';
+import type { Report } from '@incumbent/redis-failover/internal';
+import { pathsBelow } from '@incumbent/redis-failover/internal';
+import type { NodeAddress } from '@incumbent/redis-failover';
 import type { FlagValues } from '../config/collect.ts';
 import type { Place } from '../config/place.ts';
 import type { Context } from '../context.ts';
@@ -14,10 +14,11 @@ import { askRoles } from '../look/roles.ts';
 import { placeAndAccess } from '../look/set.ts';
 import type { Znodes } from '../look/znodes.ts';
 import { addressesOf, readZnodes } from '../look/znodes.ts';
-import { painter } from '../output/style.ts';
-import type { Cell } from '../output/table.ts';
-import { fields, table } from '../output/table.ts';
-import { milliseconds, toJson, visible } from '../output/text.ts';
+import { painter } from '../../terminal/style.ts';
+import type { Cell, Column } from '../../terminal/table.ts';
+import { fields, table } from '../../terminal/table.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { milliseconds } from '../../terminal/time.ts';
 
 interface StatusFlags extends FlagValues {
   readonly timeout: string;
@@ -128,15 +129,20 @@ function asLines(found: Found, { stdout, env }: Context): string[] {
   const lines = [...head];
   if (nodes.length > 0) {
     const titles = ['node', 'recorded', 'says', 'offset', 'latency', 'seen by', 'remarks'];
-    lines.push('', ...table(titles, nodes, paint));
+    lines.push('', ...table(columnsOf(titles), nodes, paint, undefined));
   }
   if (managers.length > 0) {
-    lines.push('', ...table(['manager', '', 'reaches', 'does not reach'], managers, paint));
+    const titles = ['manager', '', 'reaches', 'does not reach'];
+    lines.push('', ...table(columnsOf(titles), managers, paint, undefined));
   }
   if (!healthy) {
     lines.push('', ...problems.map(({ message }) => `${paint('bad', '!')} ${visible(message)}`));
   }
   return lines;
+}
+
+function columnsOf(titles: readonly string[]): readonly Column[] {
+  return titles.map((title) => ({ title }));
 }
 
 /** Managers of the Ruby gem elect one in their own way. */

@@ -1,7 +1,7 @@
 /** How to log in to the Redis servers. No message repeats a secret. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { NodeAccess } from '../../redis/node-connection.ts';
+import type { NodeAccess } from '@incumbent/redis-failover';
 import type { Settings } from './collect.ts';
 import { readGiven } from './files.ts';
 import { quote, refuse } from './given.ts';

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from 'incumbent';
-import { resolveOptions } from '../../manager/options.ts';
+import { resolveOptions } from '@incumbent/redis-failover/internal';
 import { SettingError } from '../failure.ts';
 import type { Given } from './given.ts';
 

@@ -6,10 +6,10 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Node, Pair, Scalar, YAMLMap } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
+import { nearest } from '../../terminal/nearest.ts';
 import { SettingError } from '../failure.ts';
 import type { Given } from './given.ts';
 import { quote, ranks } from './given.ts';
-import { nearest } from './nearest.ts';
 import type { Kind, Setting, SettingKey } from './settings.ts';
 import { allSettings } from './settings.ts';
 
@@ -239,10 +239,18 @@ class Source {
 
   #refuseUnknown({ name, key }: Entry): never {
     const names = [...settingsByKey.keys()];
-    const meant = nearest(name, names);
+    const meant = meantBy(name, names);
     const wayOut = meant === undefined ? `it can be ${names.join(', ')}` : `did you mean ${meant}?`;
     return this.refuse(key, `there is no setting ${quote(name)}: ${wayOut}`);
   }
+}
+
+/** The setting that is one or two mistakes away, or begins with what was written. */
+function meantBy(name: string, names: readonly string[]): string | undefined {
+  const wanted = name.toLowerCase().replaceAll('-', '_');
+  if (names.includes(wanted)) return wanted;
+  const begins = names.find((each) => wanted.length >= 3 && each.startsWith(wanted));
+  return nearest(wanted, names) ?? begins;
 }
 
 /** Texts as they were written: a password may look like a number. */

@@ -1,6 +1,6 @@
 /** What `watch` prints: the differences between two states of the znodes. */
-import type { NodeAddress } from '../../node-address.ts';
-import type { Tone } from '../output/style.ts';
+import type { NodeAddress } from '@incumbent/redis-failover';
+import type { Tone } from '../../terminal/style.ts';
 import { primaryOf } from './judge.ts';
 import type { Znodes } from './znodes.ts';
 

@@ -2,8 +2,8 @@
 import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
-import type { Paths, Report } from '../../layout.ts';
-import { decodeNodes, decodePrimary, decodeReport } from '../../layout.ts';
+import type { Paths, Report } from '@incumbent/redis-failover/internal';
+import { decodeNodes, decodePrimary, decodeReport } from '@incumbent/redis-failover/internal';
 import type { Znodes } from './znodes.ts';
 
 const nothing: Znodes = {

@@ -1,6 +1,6 @@
-import type { NodeAddress } from '../../node-address.ts';
-import type { NodeAccess, Replication } from '../../redis/node-connection.ts';
-import { NodeConnection } from '../../redis/node-connection.ts';
+import type { NodeAddress } from '@incumbent/redis-failover';
+import type { NodeAccess, Replication } from '@incumbent/redis-failover/internal';
+import { NodeConnection } from '@incumbent/redis-failover/internal';
 
 /** What a Redis says of itself, or why it says nothing. */
 export type Answer =

@@ -1,5 +1,5 @@
 /** Which set of Redis servers a command is about. */
-import type { NodeAccess } from '../../redis/node-connection.ts';
+import type { NodeAccess } from '@incumbent/redis-failover';
 import { accessOf } from '../config/access.ts';
 import type { FlagValues } from '../config/collect.ts';
 import { collectSettings } from '../config/collect.ts';

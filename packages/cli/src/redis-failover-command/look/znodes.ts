@@ -3,9 +3,9 @@ import type { ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
-import type { Nodes, Paths, PrimaryRecord, Report } from '../../layout.ts';
-import { decodeNodes, decodePrimary, decodeReport } from '../../layout.ts';
-import type { NodeAddress } from '../../node-address.ts';
+import type { Nodes, Paths, PrimaryRecord, Report } from '@incumbent/redis-failover/internal';
+import { decodeNodes, decodePrimary, decodeReport } from '@incumbent/redis-failover/internal';
+import type { NodeAddress } from '@incumbent/redis-failover';
 
 export interface Znodes {
   /** Of our managers; undefined where none has written it yet. */

@@ -1,4 +1,4 @@
-import type { ManagerStatus } from '../../manager/events.ts';
+import type { ManagerStatus } from '@incumbent/redis-failover';
 
 /** Why a manager is not ready: the codes of its troubles, and those that it has before it begins. */
 export interface NotReady {

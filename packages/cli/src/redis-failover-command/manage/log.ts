@@ -1,11 +1,12 @@
 /** What a manager tells, as lines of a log. No secret is ever in an event. */
 import type { Logger } from 'pino';
 import { pino } from 'pino';
-import type { ManagerEvent } from '../../manager/events.ts';
-import type { NodeSight } from '../../manager/node-watcher.ts';
-import type { NodeAddress } from '../../node-address.ts';
+import type { ManagerEvent } from '@incumbent/redis-failover';
+import type { NodeSight } from '@incumbent/redis-failover';
+import type { NodeAddress } from '@incumbent/redis-failover';
 import type { LogSink } from '../context.ts';
-import { milliseconds, visible } from '../output/text.ts';
+import { visible } from '../../terminal/text.ts';
+import { milliseconds } from '../../terminal/time.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'pretty';

@@ -1,6 +1,6 @@
 /** The metrics of a manager, for Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { ManagerEvent, ManagerStatus, MoveReason } from '../../manager/events.ts';
+import type { ManagerEvent, ManagerStatus, MoveReason } from '@incumbent/redis-failover';
 import { whyNotReady } from './health.ts';
 
 const prefix = 'incumbent_redis_';

@@ -3,11 +3,12 @@ import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 
 export async function acl(args: Arguments, context: Context): Promise<number> {
-  const path = args.path();
+  const path = pathOf(args);
   const version = args.nodeVersion();
   const more = args.operands.slice(1);
   const isChange = args.has('set');

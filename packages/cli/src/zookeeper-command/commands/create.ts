@@ -1,19 +1,20 @@
-import type { ZooKeeper } from '../../client.ts';
-import type { CreateOptions } from '../../create.ts';
-import { NoNodeError } from '../../errors.ts';
-import { parentOf } from '../../paths.ts';
-import type { CreateReply } from '../../replies.ts';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import type { CreateOptions } from '@incumbent/zookeeper';
+import { NoNodeError } from '@incumbent/zookeeper';
+import { parentOf } from '@incumbent/zookeeper/internal';
+import type { CreateReply } from '@incumbent/zookeeper';
 import { parseAcl } from '../acl-spec.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../../terminal/text.ts';
 import { readData } from '../read-data.ts';
+import { pathOf } from '../path.ts';
 import { noteStates, withClient } from '../session.ts';
 
 export async function create(args: Arguments, context: Context): Promise<number> {
-  const path = args.path(args.has('sequential'));
+  const path = pathOf(args, args.has('sequential'));
   const options = optionsOf(args);
   const data = (await readData(args, context)) ?? null;
   const { signal, json } = context;

@@ -1,14 +1,15 @@
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { hex, statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../output/text.ts';
-import { localTime } from '../output/time.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { localTime } from '../../terminal/time.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 import { Unreadable } from '../unreadable.ts';
 import { walk } from '../walk.ts';
 
 export async function ephemerals(args: Arguments, context: Context): Promise<number> {
-  const root = args.path();
+  const root = pathOf(args);
   const { json, signal } = context;
   const maxDepth = Number.POSITIVE_INFINITY;
   return withClient(args, context, async (client) => {

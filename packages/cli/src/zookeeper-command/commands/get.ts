@@ -1,15 +1,16 @@
-import type { ZooKeeper } from '../../client.ts';
-import type { GetReply } from '../../replies.ts';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import type { GetReply } from '@incumbent/zookeeper';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { dataForTerminal, dataToJson, hexDump } from '../output/data.ts';
 import { statLines, statToJson } from '../output/stat.ts';
-import { toJson } from '../output/text.ts';
+import { toJson } from '../../terminal/text.ts';
+import { pathOf } from '../path.ts';
 import { noteStates, withClient } from '../session.ts';
 
 export async function get(args: Arguments, context: Context): Promise<number> {
-  const path = args.path();
+  const path = pathOf(args);
   const { signal } = context;
   return withClient(args, context, async (client) => {
     if (args.has('watch')) return follow(client, path, args, context);

@@ -1,13 +1,14 @@
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { statHeader, statRow, statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 import { Unreadable } from '../unreadable.ts';
 import { walk } from '../walk.ts';
 
 export async function ls(args: Arguments, context: Context): Promise<number> {
-  const root = args.path();
+  const root = pathOf(args);
   const recursive = args.has('recursive');
   const withStat = args.has('stat');
   const { json, signal } = context;

@@ -1,14 +1,15 @@
-import type { ZooKeeper } from '../../client.ts';
-import { NoNodeError } from '../../errors.ts';
+import type { ZooKeeper } from '@incumbent/zookeeper';
+import { NoNodeError } from '@incumbent/zookeeper';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
-import { toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../../terminal/text.ts';
 import { Progress } from '../progress.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 
 export async function rm(args: Arguments, context: Context): Promise<number> {
-  const path = args.path();
+  const path = pathOf(args);
   const version = args.nodeVersion();
   const recursive = args.has('recursive');
   const maxNodes = args.wholeNumber('max-nodes', 1, 2 ** 31 - 1);

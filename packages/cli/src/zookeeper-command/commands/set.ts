@@ -2,12 +2,13 @@ import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../../terminal/text.ts';
 import { readData } from '../read-data.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 
 export async function set(args: Arguments, context: Context): Promise<number> {
-  const path = args.path();
+  const path = pathOf(args);
   const version = args.nodeVersion();
   const data = await readData(args, context);
   if (data === undefined) {

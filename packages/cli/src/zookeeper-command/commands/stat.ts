@@ -1,13 +1,14 @@
-import { NoNodeError } from '../../errors.ts';
+import { NoNodeError } from '@incumbent/zookeeper';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { statLines, statToJson } from '../output/stat.ts';
-import { toJson } from '../output/text.ts';
+import { toJson } from '../../terminal/text.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 
 export async function stat(args: Arguments, context: Context): Promise<number> {
-  const path = args.path();
+  const path = pathOf(args);
   return withClient(args, context, async (client) => {
     const { stat } = await client.stat(path, { signal: context.signal });
     if (stat === null) throw new NoNodeError({ path });

@@ -2,9 +2,10 @@ import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { dataToJson, textOf } from '../output/data.ts';
 import { statToJson } from '../output/stat.ts';
-import type { Paint } from '../output/style.ts';
-import { painter } from '../output/style.ts';
-import { clip, toJson, visible } from '../output/text.ts';
+import type { Paint } from '../../terminal/style.ts';
+import { painter } from '../../terminal/style.ts';
+import { clip, toJson, visible } from '../../terminal/text.ts';
+import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 import { Unreadable } from '../unreadable.ts';
 import type { Visit } from '../walk.ts';
@@ -14,7 +15,7 @@ import { walk } from '../walk.ts';
 const maxDataCharacters = 60;
 
 export async function tree(args: Arguments, context: Context): Promise<number> {
-  const root = args.path();
+  const root = pathOf(args);
   const maxDepth = args.wholeNumber('depth', 0, 2 ** 31 - 1) ?? Number.POSITIVE_INFINITY;
   const data = args.has('data');
   const { json, signal } = context;

@@ -1,15 +1,16 @@
-import type { PersistentEvent } from '../../persistent-watch.ts';
+import type { PersistentEvent } from '@incumbent/zookeeper';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
-import type { Paint, Tone } from '../output/style.ts';
-import { painter } from '../output/style.ts';
-import { toJson, visible } from '../output/text.ts';
-import { isoTime, localTime } from '../output/time.ts';
+import type { Paint, Tone } from '../../terminal/style.ts';
+import { painter } from '../../terminal/style.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { isoTime, localTime } from '../../terminal/time.ts';
+import { pathOf } from '../path.ts';
 import { noteStates, withClient } from '../session.ts';
 
 export async function watch(args: Arguments, context: Context): Promise<number> {
-  const path = args.path();
+  const path = pathOf(args);
   const count = args.wholeNumber('count', 1, 2 ** 31 - 1) ?? Number.POSITIVE_INFINITY;
   const recursive = args.has('recursive');
   const { json, signal } = context;

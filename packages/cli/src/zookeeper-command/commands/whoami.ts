@@ -1,7 +1,8 @@
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { columns, toJson, visible } from '../output/text.ts';
+import { columns } from '../../terminal/table.ts';
+import { toJson, visible } from '../../terminal/text.ts';
 import { withClient } from '../session.ts';
 
 export async function whoami(args: Arguments, context: Context): Promise<number> {

@@ -1,4 +1,4 @@
-import { visibleLines } from './text.ts';
+import { visible } from '../../terminal/text.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -25,7 +25,8 @@ export function dataToJson(data: Uint8Array | null): object {
 export function dataForTerminal(data: Uint8Array): string {
   const text = textOf(data);
   if (text === undefined) return hexDump(data);
-  return text === '' || text.endsWith('\n') ? visibleLines(text) : `${visibleLines(text)}\n`;
+  const shown = text.replace(/[^\n\t]+/g, visible);
+  return text === '' || text.endsWith('\n') ? shown : `${shown}\n`;
 }
 
 /** Offset, 16 bytes and their ASCII on each line. */

@@ -1,6 +1,6 @@
-import type { Stat } from '../../protocol/stat.ts';
-import { columns } from './text.ts';
-import { ago, isoTime, localTime } from './time.ts';
+import type { Stat } from '@incumbent/zookeeper';
+import { columns } from '../../terminal/table.ts';
+import { ago, isoTime, localTime } from '../../terminal/time.ts';
 
 export function hex(id: bigint): string {
   return `0x${BigInt.asUintN(64, id).toString(16)}`;
