@@ -51,9 +51,14 @@ try {
     ],
     { code: 69, says: /no session with ZooKeeper/ },
   );
-  await step(elections, 'npx incumbent-zk --help', ['npx', '--no', '--', 'incumbent-zk', '--help'], {
-    says: /\bincumbent-zk\b/,
-  });
+  await step(
+    elections,
+    'npx incumbent-zk --help',
+    ['npx', '--no', '--', 'incumbent-zk', '--help'],
+    {
+      says: /\bincumbent-zk\b/,
+    },
+  );
   await tryExample(elections, /from ['"]incumbent(?:\/[^'"]*)?['"]/, [
     'packages/incumbent/README.md',
     'README.md',

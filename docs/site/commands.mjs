@@ -17,7 +17,11 @@ export function makeCommandPages() {
   );
   write(
     'incumbent-redis',
-    helpPage('incumbent-redis', 'packages/cli/dist/redis-failover-command/bin.js', '../redis-failover.md'),
+    helpPage(
+      'incumbent-redis',
+      'packages/cli/dist/redis-failover-command/bin.js',
+      '../redis-failover.md',
+    ),
   );
 }
 

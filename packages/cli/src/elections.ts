@@ -5,8 +5,8 @@
 import type { TimingOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { OpenStore } from './context.ts';
-import { nearest } from './terminal/nearest.ts';
 import { isLedOnce } from './output/describe.ts';
+import { nearest } from './terminal/nearest.ts';
 import { within } from './url/reach.ts';
 
 /** It is only a hint: nobody waits longer for it. */

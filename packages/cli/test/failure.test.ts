@@ -13,12 +13,7 @@ import {
   StoreUnsuitableError,
 } from 'incumbent';
 import { expect, test } from 'vitest';
-import {
-  CommandError,
-  describeFailure,
-  InterruptedError,
-  UsageError,
-} from '../src/failure.ts';
+import { CommandError, describeFailure, InterruptedError, UsageError } from '../src/failure.ts';
 import { reportFailure } from '../src/terminal/failure.ts';
 
 const notElected = (why: NotElectedReason) => new NotElectedError('x', 0, why);

@@ -32,3 +32,5 @@ export type {
 export { freePorts } from './server/ports.ts';
 export type { RestartOptions, TestServer } from './server/server.ts';
 export { startServer } from './server/server.ts';
+export type { TestZooKeeper, ZooKeeperOptions } from './server/start-zookeeper.ts';
+export { startZooKeeper } from './server/start-zookeeper.ts';

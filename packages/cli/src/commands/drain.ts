@@ -5,9 +5,9 @@ import type { Question } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { listed } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
-import { nearest } from '../terminal/nearest.ts';
 import type { DrainOptions } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
+import { nearest } from '../terminal/nearest.ts';
 import { isoTime, localTime, span } from '../terminal/time.ts';
 import { parseUntil } from '../until.ts';
 

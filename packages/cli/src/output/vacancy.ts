@@ -1,8 +1,8 @@
 /** Why nobody leads, as far as one look at the store tells. */
 import type { NotElectedReason, Snapshot } from 'incumbent';
 import { describeNotElected } from 'incumbent';
-import { isLedOnce } from './describe.ts';
 import { span } from '../terminal/time.ts';
+import { isLedOnce } from './describe.ts';
 
 /** What one look told, as candidates with the default lease see it. */
 export interface Inspected extends Snapshot {

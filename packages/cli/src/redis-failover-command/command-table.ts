@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
-import { commonSettings, managerSettings, optionsOf } from './config/settings.ts';
 import type { RunnableEntry } from '../terminal/main.ts';
 import type { Entry } from '../terminal/parse.ts';
+import { commonSettings, managerSettings, optionsOf } from './config/settings.ts';
 import type { Context } from './context.ts';
 
 type Execute = (options: never, context: Context) => Promise<number>;

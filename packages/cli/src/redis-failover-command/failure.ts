@@ -1,9 +1,5 @@
 import type { Failure } from '../terminal/failure.ts';
-import {
-  UsageError as AnyUsageError,
-  CommandError,
-  internalFailure,
-} from '../terminal/failure.ts';
+import { UsageError as AnyUsageError, CommandError, internalFailure } from '../terminal/failure.ts';
 
 export { CommandError, InterruptedError } from '../terminal/failure.ts';
 

@@ -34,11 +34,11 @@ export interface Opened<Context> {
  * @param argv without the program
  * @returns the exit code; never rejects
  */
-export async function runCommandLine<
-  Options,
-  Context,
-  E extends RunnableEntry<Options, Context>,
->(argv: readonly string[], program: Program<Options, Context, E>, host: Host): Promise<number> {
+export async function runCommandLine<Options, Context, E extends RunnableEntry<Options, Context>>(
+  argv: readonly string[],
+  program: Program<Options, Context, E>,
+  host: Host,
+): Promise<number> {
   let json = wantsJson(argv);
   let chosen: E | undefined;
   try {

@@ -1,5 +1,5 @@
-import { acl, permissions } from '@incumbent/zookeeper';
 import type { Acl } from '@incumbent/zookeeper';
+import { acl, permissions } from '@incumbent/zookeeper';
 import { UsageError } from './failure.ts';
 
 const letters = [

@@ -26,5 +26,7 @@ export interface Context extends World {
 /** What `main` runs in: the process, or a test. */
 export interface Host extends World, TerminalHost {
   /** @returns a function that removes the listener */
-  onOutputError(listener: (error: Error & { readonly code?: string | undefined }) => void): () => void;
+  onOutputError(
+    listener: (error: Error & { readonly code?: string | undefined }) => void,
+  ): () => void;
 }

@@ -1,13 +1,13 @@
+import { Interruption } from '../terminal/interruption.ts';
+import type { Opened, RunnableEntry } from '../terminal/main.ts';
+import { runCommandLine } from '../terminal/main.ts';
+import { visible } from '../terminal/text.ts';
 import type { Arguments } from './arguments.ts';
 import type { Context, Host } from './context.ts';
 import { CommandError, describeFailure, exitCodes, InterruptedError } from './failure.ts';
 import type { TableEntry } from './parse.ts';
 import { argumentsOf, lineOf } from './parse.ts';
 import type { Execute } from './table.ts';
-import { Interruption } from '../terminal/interruption.ts';
-import type { Opened, RunnableEntry } from '../terminal/main.ts';
-import { runCommandLine } from '../terminal/main.ts';
-import { visible } from '../terminal/text.ts';
 
 type Entry = TableEntry & RunnableEntry<Arguments, Context>;
 

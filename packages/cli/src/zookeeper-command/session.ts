@@ -1,10 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { ZooKeeper } from '@incumbent/zookeeper';
-import { connect } from '@incumbent/zookeeper';
-import type { ConnectionString } from '@incumbent/zookeeper';
-import { parseConnectionString } from '@incumbent/zookeeper';
-import type { TlsOptions } from '@incumbent/zookeeper';
-import type { ClientOptions } from '@incumbent/zookeeper';
+import type { ClientOptions, ConnectionString, TlsOptions, ZooKeeper } from '@incumbent/zookeeper';
+import { connect, parseConnectionString } from '@incumbent/zookeeper';
 import type { Arguments } from './arguments.ts';
 import type { Context, Environment } from './context.ts';
 import { CommandError, exitCodes, UsageError } from './failure.ts';

@@ -1,7 +1,6 @@
-import type { ZooKeeper } from '@incumbent/zookeeper';
+import type { Stat, ZooKeeper } from '@incumbent/zookeeper';
 import { AuthError, NoNodeError, ZooKeeperError } from '@incumbent/zookeeper';
 import { join, nameOf } from '@incumbent/zookeeper/internal';
-import type { Stat } from '@incumbent/zookeeper';
 
 export interface WalkOptions {
   /** How many levels below the root are visited. */

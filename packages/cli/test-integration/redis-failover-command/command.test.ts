@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startProxy } from '@incumbent/zookeeper-testing';
 import { describe, expect, test } from 'vitest';
-import type { Result } from './program.ts';
-import { Command, incumbentRedis, jsonLines } from './program.ts';
 import { addressOf, RedisSet } from '../../../redis-failover/test-integration/support/redis-set.ts';
 import { missing, useZooKeeper } from '../../../redis-failover/test-integration/support/servers.ts';
 import { lasting, until } from '../../../redis-failover/test-integration/support/waiting.ts';
+import type { Result } from './program.ts';
+import { Command, incumbentRedis, jsonLines } from './program.ts';
 
 const zookeeper = useZooKeeper();
 let roots = 0;

@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { until } from '../../../redis-failover/test-integration/support/waiting.ts';
 
-const bin: string = fileURLToPath(new URL('../../dist/redis-failover-command/bin.js', import.meta.url));
+const bin: string = fileURLToPath(
+  new URL('../../dist/redis-failover-command/bin.js', import.meta.url),
+);
 
 export interface Result {
   /** 128 + n when signal n ended it. */

@@ -1,9 +1,9 @@
-import type { CommandEntry } from '../../src/redis-failover-command/command-table.ts';
-import { commands } from '../../src/redis-failover-command/command-table.ts';
-import { manageWith } from '../../src/redis-failover-command/commands/manage.ts';
 import type { ManagerEvent, ManagerStatus } from '../../../redis-failover/src/manager/events.ts';
 import type { ManagerOptions } from '../../../redis-failover/src/manager/options.ts';
 import { resolveOptions } from '../../../redis-failover/src/manager/options.ts';
+import type { CommandEntry } from '../../src/redis-failover-command/command-table.ts';
+import { commands } from '../../src/redis-failover-command/command-table.ts';
+import { manageWith } from '../../src/redis-failover-command/commands/manage.ts';
 
 /** A manager that does nothing but what the test says. */
 export class FakeManager {

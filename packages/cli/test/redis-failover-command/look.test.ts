@@ -1,12 +1,12 @@
 // What `status` calls a problem, and what `watch` calls a change.
 import { expect, test } from 'vitest';
+import type { PrimaryRecord } from '../../../redis-failover/src/layout.ts';
+import type { Replication } from '../../../redis-failover/src/redis/node-connection.ts';
+import { replication } from '../../../redis-failover/test/support/replication.ts';
 import { changesBetween } from '../../src/redis-failover-command/look/changes.ts';
 import { findProblems } from '../../src/redis-failover-command/look/judge.ts';
 import type { Answer } from '../../src/redis-failover-command/look/roles.ts';
 import type { Znodes } from '../../src/redis-failover-command/look/znodes.ts';
-import type { PrimaryRecord } from '../../../redis-failover/src/layout.ts';
-import type { Replication } from '../../../redis-failover/src/redis/node-connection.ts';
-import { replication } from '../../../redis-failover/test/support/replication.ts';
 
 const record: PrimaryRecord = {
   term: 3,

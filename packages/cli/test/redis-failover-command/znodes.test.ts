@@ -13,11 +13,14 @@ import {
   encodeRequest,
   pathsBelow,
 } from '../../../redis-failover/src/layout.ts';
+import { commands } from '../../src/redis-failover-command/command-table.ts';
 import type { Result } from './invoke.ts';
 import { jsonLines, Running } from './invoke.ts';
 
 let fake: FakeZooKeeper;
 beforeAll(async () => {
+  // Loading takes seconds on a busy machine. Amidst a test, sessions of the fake would expire.
+  await Promise.all(commands.map(({ load }) => load()));
   fake = await FakeZooKeeper.start({ tickTimeMs: 200, realTime: true });
 });
 afterAll(() => fake[Symbol.asyncDispose]());

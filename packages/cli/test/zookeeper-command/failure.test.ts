@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest';
 import {
-  CommandError,
-  describeFailure,
-  InterruptedError,
-  UsageError,
-} from '../../src/zookeeper-command/failure.ts';
-import { reportFailure } from '../../src/terminal/failure.ts';
-import {
   ConnectError,
   ConnectionLossError,
   errorForCode,
@@ -15,6 +8,13 @@ import {
   RequestTimeoutError,
 } from '../../../zookeeper/src/errors.ts';
 import { errorCodes } from '../../../zookeeper/src/protocol/constants.ts';
+import { reportFailure } from '../../src/terminal/failure.ts';
+import {
+  CommandError,
+  describeFailure,
+  InterruptedError,
+  UsageError,
+} from '../../src/zookeeper-command/failure.ts';
 
 const context = { path: '/a', operation: 'getData' };
 

@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest';
-import { readReport } from '../../src/zookeeper-command/commands/srvr.ts';
-import { dataForTerminal, dataToJson, hexDump } from '../../src/zookeeper-command/output/data.ts';
-import { statHeader, statLines, statRow, statToJson } from '../../src/zookeeper-command/output/stat.ts';
+import type { Stat } from '../../../zookeeper/src/protocol/stat.ts';
 import { painter } from '../../src/terminal/style.ts';
 import { columns } from '../../src/terminal/table.ts';
 import { toJson, visible } from '../../src/terminal/text.ts';
 import { ago, isoTime, localTime } from '../../src/terminal/time.ts';
-import type { Stat } from '../../../zookeeper/src/protocol/stat.ts';
+import { readReport } from '../../src/zookeeper-command/commands/srvr.ts';
+import { dataForTerminal, dataToJson, hexDump } from '../../src/zookeeper-command/output/data.ts';
+import {
+  statHeader,
+  statLines,
+  statRow,
+  statToJson,
+} from '../../src/zookeeper-command/output/stat.ts';
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
 const nowMs = new Date(2030, 4, 1, 6, 0, 0, 123).getTime();

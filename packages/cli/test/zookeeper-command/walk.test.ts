@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Visit, WalkOptions } from '../../src/zookeeper-command/walk.ts';
-import { walk } from '../../src/zookeeper-command/walk.ts';
 import type { ZooKeeper } from '../../../zookeeper/src/client.ts';
 import { AuthError, NoNodeError } from '../../../zookeeper/src/errors.ts';
+import type { Visit, WalkOptions } from '../../src/zookeeper-command/walk.ts';
+import { walk } from '../../src/zookeeper-command/walk.ts';
 
 /** A client of nodes in memory, whose replies come when the test says so. */
 class Nodes {

@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import process from 'node:process';
 import { ServerUnavailableError } from './errors.ts';
 import type { InstallationOptions, ServerTlsOptions } from './options.ts';
@@ -14,6 +14,7 @@ const debianJars = '/usr/share/java';
 const nettyJars = ['codec', 'resolver', 'transport-native-unix-common'].map((part) =>
   join(debianJars, `netty-${part}.jar`),
 );
+const serverJar = /zookeeper-?\d*[^/]*\.jar$/;
 const aptGet =
   'apt-get install -y --no-install-recommends zookeeper libslf4j-java libnetty-java default-jre-headless';
 
@@ -35,7 +36,10 @@ export function serverAvailable(
 }
 
 export function findInstallation(options: InstallationOptions): Installation {
-  return { java: findJava(options.javaPath), jars: findJars(options.zookeeperHome) };
+  const java = findJava(options.javaPath);
+  const jars = findJars(options.zookeeperHome);
+  checkVersion(jars, options.version);
+  return { java, jars };
 }
 
 export function findOpenssl(): string {
@@ -65,7 +69,7 @@ function findJars(asked: string | undefined): string[] {
   if (home !== undefined) {
     // Up to 3.4 the server's own jar lay beside lib/.
     const jars = [...jarsIn(join(home, 'lib')), ...jarsIn(home)];
-    if (jars.some((jar) => /zookeeper-?\d*[^/]*\.jar$/.test(jar))) return jars;
+    if (jars.some((jar) => serverJar.test(jar))) return jars;
     const from = asked === undefined ? 'ZOOKEEPER_HOME' : 'the option zookeeperHome';
     throw new ServerUnavailableError(
       `${from} is ${home}, but there is no zookeeper jar in ${join(home, 'lib')}: it should be an unpacked binary distribution of ZooKeeper`,
@@ -79,6 +83,26 @@ function findJars(asked: string | undefined): string[] {
   throw new ServerUnavailableError(
     `there are no ZooKeeper jars in ${debianJars}. On Debian: ${aptGet}; elsewhere unpack a binary distribution of ZooKeeper and set ZOOKEEPER_HOME`,
   );
+}
+
+/** @throws ServerUnavailableError that says where another version comes from */
+function checkVersion(jars: readonly string[], wanted: string | undefined): void {
+  if (wanted === undefined) return;
+  const server = jars.find((jar) => serverJar.test(jar)) ?? '';
+  const found = versionOf(server);
+  if (found !== undefined && `${found}.`.startsWith(`${wanted}.`)) return;
+  throw new ServerUnavailableError(
+    `version ${wanted} of ZooKeeper is asked for, and ${server} is ${found ?? 'of an unknown version'}: ` +
+      'unpack its binary distribution (https://archive.apache.org/dist/zookeeper/), and name its folder ' +
+      'in ZOOKEEPER_HOME or the option zookeeperHome',
+  );
+}
+
+/** Of its name; Debian's is without a number, and a link beside it has one. */
+function versionOf(jar: string): string | undefined {
+  const names = [basename(jar), ...readdirSync(dirname(jar))];
+  const matches = names.map((name) => /^zookeeper-(\d+(?:\.\d+)*)\.jar$/.exec(name)?.[1]);
+  return matches.find((version) => version !== undefined);
 }
 
 function jarsIn(folder: string): string[] {

@@ -5,6 +5,8 @@ export interface InstallationOptions {
   /** An unpacked binary distribution (with `lib/*.jar`). Default: `ZOOKEEPER_HOME` of the
    *  environment, else the jars of Debian's packages. */
   readonly zookeeperHome?: string;
+  /** The version that is needed, such as `3.8` or `3.8.4`. Default: any. */
+  readonly version?: string;
   /** The `java` program. Default: `$JAVA_HOME/bin/java`, else the first `java` of `PATH`. */
   readonly javaPath?: string;
 }
@@ -70,8 +72,9 @@ export interface EnsembleOptions extends ServerOptions {
   readonly reconfiguration?: boolean;
 }
 
-const serverNames = namesOf<ServerOptions>({
-  ...{ zookeeperHome: true, javaPath: true, tickTimeMs: true, minSessionTimeoutMs: true },
+export const serverNames: readonly string[] = namesOf<ServerOptions>({
+  ...{ zookeeperHome: true, version: true, javaPath: true },
+  ...{ tickTimeMs: true, minSessionTimeoutMs: true },
   ...{ maxSessionTimeoutMs: true, config: true, systemProperties: true, tls: true, sasl: true },
   ...{ readOnlyMode: true, localSessions: true, dataDirectory: true, heapMb: true },
   ...{ startTimeoutMs: true, signal: true },

@@ -1,9 +1,14 @@
 import { hostname } from 'node:os';
-import { parseDuration } from 'incumbent';
-import { requestFailover } from '@incumbent/redis-failover/internal';
-import { pathsBelow } from '@incumbent/redis-failover/internal';
 import type { NodeAddress } from '@incumbent/redis-failover';
-import { formatNodeAddress, parseNodeAddress } from '@incumbent/redis-failover/internal';
+import {
+  formatNodeAddress,
+  parseNodeAddress,
+  pathsBelow,
+  requestFailover,
+} from '@incumbent/redis-failover/internal';
+import { parseDuration } from 'incumbent';
+import { toJson, visible } from '../../terminal/text.ts';
+import { milliseconds } from '../../terminal/time.ts';
 import type { FlagValues } from '../config/collect.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
@@ -12,8 +17,6 @@ import { primaryOf } from '../look/judge.ts';
 import { placeFrom } from '../look/set.ts';
 import type { Znodes } from '../look/znodes.ts';
 import { addressesOf, readZnodes } from '../look/znodes.ts';
-import { toJson, visible } from '../../terminal/text.ts';
-import { milliseconds } from '../../terminal/time.ts';
 
 interface FailoverFlags extends FlagValues {
   readonly timeout: string;

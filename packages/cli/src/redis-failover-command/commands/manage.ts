@@ -1,6 +1,6 @@
-import type { ManagerEvent, ManagerStatus } from '@incumbent/redis-failover';
+import type { ManagerEvent, ManagerOptions, ManagerStatus } from '@incumbent/redis-failover';
 import type { ManagerHooks } from '@incumbent/redis-failover/internal';
-import type { ManagerOptions } from '@incumbent/redis-failover';
+import { readVersion } from '../../terminal/main.ts';
 import { accessOf, looseFile } from '../config/access.ts';
 import type { FlagValues, Settings } from '../config/collect.ts';
 import { collectSettings } from '../config/collect.ts';
@@ -17,7 +17,6 @@ import { listen, parseListenAddress } from '../manage/listen.ts';
 import type { LogFormat, LogLevel } from '../manage/log.ts';
 import { EventLog, openLogger } from '../manage/log.ts';
 import { Metrics } from '../manage/metrics.ts';
-import { readVersion } from '../../terminal/main.ts';
 
 /** A `NodeManager`, or what tests put in its place. */
 export interface Manager {

@@ -1,7 +1,12 @@
-import { parseDuration } from 'incumbent';
+import type { NodeAddress } from '@incumbent/redis-failover';
 import type { Report } from '@incumbent/redis-failover/internal';
 import { pathsBelow } from '@incumbent/redis-failover/internal';
-import type { NodeAddress } from '@incumbent/redis-failover';
+import { parseDuration } from 'incumbent';
+import { painter } from '../../terminal/style.ts';
+import type { Cell, Column } from '../../terminal/table.ts';
+import { fields, table } from '../../terminal/table.ts';
+import { toJson, visible } from '../../terminal/text.ts';
+import { milliseconds } from '../../terminal/time.ts';
 import type { FlagValues } from '../config/collect.ts';
 import type { Place } from '../config/place.ts';
 import type { Context } from '../context.ts';
@@ -14,11 +19,6 @@ import { askRoles } from '../look/roles.ts';
 import { placeAndAccess } from '../look/set.ts';
 import type { Znodes } from '../look/znodes.ts';
 import { addressesOf, readZnodes } from '../look/znodes.ts';
-import { painter } from '../../terminal/style.ts';
-import type { Cell, Column } from '../../terminal/table.ts';
-import { fields, table } from '../../terminal/table.ts';
-import { toJson, visible } from '../../terminal/text.ts';
-import { milliseconds } from '../../terminal/time.ts';
 
 interface StatusFlags extends FlagValues {
   readonly timeout: string;

@@ -1,4 +1,6 @@
 import { pathsBelow } from '@incumbent/redis-failover/internal';
+import { painter } from '../../terminal/style.ts';
+import { toJson, visible } from '../../terminal/text.ts';
 import type { FlagValues } from '../config/collect.ts';
 import type { Context } from '../context.ts';
 import type { Change } from '../look/changes.ts';
@@ -7,8 +9,6 @@ import { withZooKeeper } from '../look/connect.ts';
 import { followZnodes } from '../look/live.ts';
 import { placeFrom } from '../look/set.ts';
 import type { Znodes } from '../look/znodes.ts';
-import { painter } from '../../terminal/style.ts';
-import { toJson, visible } from '../../terminal/text.ts';
 
 interface WatchFlags extends FlagValues {
   readonly timeout: string;

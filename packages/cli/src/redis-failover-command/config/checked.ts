@@ -1,5 +1,5 @@
-import { InvalidOptionError } from 'incumbent';
 import { resolveOptions } from '@incumbent/redis-failover/internal';
+import { InvalidOptionError } from 'incumbent';
 import { SettingError } from '../failure.ts';
 import type { Given } from './given.ts';
 

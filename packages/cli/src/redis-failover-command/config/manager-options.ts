@@ -1,6 +1,5 @@
 /** The options of a manager. Their rules are the manager's own; here stands where each was given. */
-import type { ManagerOptions } from '@incumbent/redis-failover';
-import type { NodeAccess } from '@incumbent/redis-failover';
+import type { ManagerOptions, NodeAccess } from '@incumbent/redis-failover';
 import { SettingError } from '../failure.ts';
 import { checked } from './checked.ts';
 import type { Settings } from './collect.ts';

@@ -1,7 +1,8 @@
 /** Where the set of servers is kept in ZooKeeper. */
+
+import { defaultRoot } from '@incumbent/redis-failover/internal';
 import type { ClientOptions, ConnectionString } from '@incumbent/zookeeper';
 import { InvalidArgumentError, parseConnectionString } from '@incumbent/zookeeper';
-import { defaultRoot } from '@incumbent/redis-failover/internal';
 import type { Environment } from '../context.ts';
 import { SettingError } from '../failure.ts';
 import { checked } from './checked.ts';

@@ -1,9 +1,12 @@
 /** Whether all is well with a set of Redis servers, by its znodes and by what the servers say. */
 
-import { missingFrom } from '@incumbent/redis-failover/internal';
-import { recordedLineage } from '@incumbent/redis-failover/internal';
-import { sayShortList, shortLists } from '@incumbent/redis-failover/internal';
 import type { NodeAddress } from '@incumbent/redis-failover';
+import {
+  missingFrom,
+  recordedLineage,
+  sayShortList,
+  shortLists,
+} from '@incumbent/redis-failover/internal';
 import type { Answer } from './roles.ts';
 import type { Znodes } from './znodes.ts';
 

@@ -1,9 +1,10 @@
 /** The znodes as they change. */
+
+import type { Paths, Report } from '@incumbent/redis-failover/internal';
+import { decodeNodes, decodePrimary, decodeReport } from '@incumbent/redis-failover/internal';
 import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
-import type { Paths, Report } from '@incumbent/redis-failover/internal';
-import { decodeNodes, decodePrimary, decodeReport } from '@incumbent/redis-failover/internal';
 import type { Znodes } from './znodes.ts';
 
 const nothing: Znodes = {

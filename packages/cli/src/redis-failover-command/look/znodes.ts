@@ -1,11 +1,12 @@
 /** What stands in ZooKeeper about one set of Redis servers, read once. */
+
+import type { NodeAddress } from '@incumbent/redis-failover';
+import type { Nodes, Paths, PrimaryRecord, Report } from '@incumbent/redis-failover/internal';
+import { decodeNodes, decodePrimary, decodeReport } from '@incumbent/redis-failover/internal';
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
-import type { Nodes, Paths, PrimaryRecord, Report } from '@incumbent/redis-failover/internal';
-import { decodeNodes, decodePrimary, decodeReport } from '@incumbent/redis-failover/internal';
-import type { NodeAddress } from '@incumbent/redis-failover';
 
 export interface Znodes {
   /** Of our managers; undefined where none has written it yet. */

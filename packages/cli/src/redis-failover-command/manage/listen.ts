@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { CommandError, exitCodes } from '../failure.ts';
 import { toJson } from '../../terminal/text.ts';
+import { CommandError, exitCodes } from '../failure.ts';
 
 export interface ListenAddress {
   /** Empty: every address. */

@@ -1,12 +1,11 @@
 /** What a manager tells, as lines of a log. No secret is ever in an event. */
+
+import type { ManagerEvent, NodeAddress, NodeSight } from '@incumbent/redis-failover';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
-import type { ManagerEvent } from '@incumbent/redis-failover';
-import type { NodeSight } from '@incumbent/redis-failover';
-import type { NodeAddress } from '@incumbent/redis-failover';
-import type { LogSink } from '../context.ts';
 import { visible } from '../../terminal/text.ts';
 import { milliseconds } from '../../terminal/time.ts';
+import type { LogSink } from '../context.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'json' | 'pretty';

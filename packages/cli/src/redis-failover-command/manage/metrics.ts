@@ -1,6 +1,7 @@
 /** The metrics of a manager, for Prometheus. */
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
 import type { ManagerEvent, ManagerStatus, MoveReason } from '@incumbent/redis-failover';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { whyNotReady } from './health.ts';
 
 const prefix = 'incumbent_redis_';

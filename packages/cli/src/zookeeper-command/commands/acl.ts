@@ -1,9 +1,9 @@
+import { toJson, visible } from '../../terminal/text.ts';
 import { formatAcl, parseAcl } from '../acl-spec.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../../terminal/text.ts';
 import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 

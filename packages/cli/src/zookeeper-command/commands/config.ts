@@ -1,7 +1,7 @@
+import { toJson, visibleLines } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { toJson, visibleLines } from '../../terminal/text.ts';
 import { withClient } from '../session.ts';
 
 export async function config(args: Arguments, context: Context): Promise<number> {

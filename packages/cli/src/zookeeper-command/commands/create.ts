@@ -1,16 +1,14 @@
-import type { ZooKeeper } from '@incumbent/zookeeper';
-import type { CreateOptions } from '@incumbent/zookeeper';
+import type { CreateOptions, CreateReply, ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
 import { parentOf } from '@incumbent/zookeeper/internal';
-import type { CreateReply } from '@incumbent/zookeeper';
+import { toJson, visible } from '../../terminal/text.ts';
 import { parseAcl } from '../acl-spec.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../../terminal/text.ts';
-import { readData } from '../read-data.ts';
 import { pathOf } from '../path.ts';
+import { readData } from '../read-data.ts';
 import { noteStates, withClient } from '../session.ts';
 
 export async function create(args: Arguments, context: Context): Promise<number> {

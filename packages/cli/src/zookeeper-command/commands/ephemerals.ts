@@ -1,8 +1,8 @@
+import { toJson, visible } from '../../terminal/text.ts';
+import { localTime } from '../../terminal/time.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { hex, statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../../terminal/text.ts';
-import { localTime } from '../../terminal/time.ts';
 import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 import { Unreadable } from '../unreadable.ts';

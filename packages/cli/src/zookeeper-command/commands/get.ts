@@ -1,11 +1,10 @@
-import type { ZooKeeper } from '@incumbent/zookeeper';
-import type { GetReply } from '@incumbent/zookeeper';
+import type { GetReply, ZooKeeper } from '@incumbent/zookeeper';
+import { toJson } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { dataForTerminal, dataToJson, hexDump } from '../output/data.ts';
 import { statLines, statToJson } from '../output/stat.ts';
-import { toJson } from '../../terminal/text.ts';
 import { pathOf } from '../path.ts';
 import { noteStates, withClient } from '../session.ts';
 

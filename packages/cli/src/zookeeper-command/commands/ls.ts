@@ -1,7 +1,7 @@
+import { toJson, visible } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { statHeader, statRow, statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../../terminal/text.ts';
 import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 import { Unreadable } from '../unreadable.ts';

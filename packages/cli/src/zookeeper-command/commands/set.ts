@@ -1,10 +1,10 @@
+import { toJson, visible } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { statToJson } from '../output/stat.ts';
-import { toJson, visible } from '../../terminal/text.ts';
-import { readData } from '../read-data.ts';
 import { pathOf } from '../path.ts';
+import { readData } from '../read-data.ts';
 import { withClient } from '../session.ts';
 
 export async function set(args: Arguments, context: Context): Promise<number> {

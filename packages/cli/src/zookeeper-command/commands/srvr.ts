@@ -1,12 +1,12 @@
-import { formatHost } from '@incumbent/zookeeper/internal';
 import { askFourLetterWord } from '@incumbent/zookeeper';
-import type { Arguments } from '../arguments.ts';
-import type { Context } from '../context.ts';
-import { exitCodes } from '../failure.ts';
+import { formatHost } from '@incumbent/zookeeper/internal';
 import type { Paint, Tone } from '../../terminal/style.ts';
 import { painter } from '../../terminal/style.ts';
 import { columns } from '../../terminal/table.ts';
 import { toJson, visible } from '../../terminal/text.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Context } from '../context.ts';
+import { exitCodes } from '../failure.ts';
 import { targetOf } from '../session.ts';
 
 /** What a server says about itself. */

@@ -1,9 +1,9 @@
 import { NoNodeError } from '@incumbent/zookeeper';
+import { toJson } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import { statLines, statToJson } from '../output/stat.ts';
-import { toJson } from '../../terminal/text.ts';
 import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 

@@ -1,10 +1,10 @@
+import type { Paint } from '../../terminal/style.ts';
+import { painter } from '../../terminal/style.ts';
+import { clip, toJson, visible } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { dataToJson, textOf } from '../output/data.ts';
 import { statToJson } from '../output/stat.ts';
-import type { Paint } from '../../terminal/style.ts';
-import { painter } from '../../terminal/style.ts';
-import { clip, toJson, visible } from '../../terminal/text.ts';
 import { pathOf } from '../path.ts';
 import { withClient } from '../session.ts';
 import { Unreadable } from '../unreadable.ts';

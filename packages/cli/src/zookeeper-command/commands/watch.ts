@@ -1,11 +1,11 @@
 import type { PersistentEvent } from '@incumbent/zookeeper';
-import type { Arguments } from '../arguments.ts';
-import type { Context } from '../context.ts';
-import { CommandError, exitCodes } from '../failure.ts';
 import type { Paint, Tone } from '../../terminal/style.ts';
 import { painter } from '../../terminal/style.ts';
 import { toJson, visible } from '../../terminal/text.ts';
 import { isoTime, localTime } from '../../terminal/time.ts';
+import type { Arguments } from '../arguments.ts';
+import type { Context } from '../context.ts';
+import { CommandError, exitCodes } from '../failure.ts';
 import { pathOf } from '../path.ts';
 import { noteStates, withClient } from '../session.ts';
 

@@ -1,8 +1,8 @@
+import { columns } from '../../terminal/table.ts';
+import { toJson, visible } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
-import { columns } from '../../terminal/table.ts';
-import { toJson, visible } from '../../terminal/text.ts';
 import { withClient } from '../session.ts';
 
 export async function whoami(args: Arguments, context: Context): Promise<number> {
