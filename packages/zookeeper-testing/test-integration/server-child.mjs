@@ -1,5 +1,5 @@
 // Starts a server, freezes it, says its process id, and ends in the way it was told.
-import { startServer } from '../../zookeeper/dist/testing/index.js';
+import { startServer } from '../dist/index.js';
 
 const server = await startServer();
 await server.freeze();
