@@ -24,8 +24,7 @@ const leaseOfOneWriteMs = 5_000;
 const shortestLeaseMs = 1_000;
 
 /**
- * @param storage a `Storage` of `@google-cloud/storage`, 7 or 8. One client serves many elections. It
- *   takes `@bufbuild/protobuf` besides
+ * @param storage a `Storage` of `@google-cloud/storage`, 7 or 8. One client serves many elections
  * @throws InvalidOptionError
  */
 export function gcs(storage: StorageLike, options: GcsOptions): Backend<GcsGuard> {

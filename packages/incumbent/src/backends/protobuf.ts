@@ -1,9 +1,10 @@
 /**
- * As much of the protobuf encoding (proto3) as etcd's messages need. A message is a table of its
+ * As much of the protobuf encoding (proto3) as the messages of etcd and of Cloud Storage's objects need. A message is a table of its
  * fields; a field that is not in the table is skipped, whatever its type.
  *
  *     message := (tag value)*      tag := varint(number << 3 | wire type)
- *     wire types: 0 varint, 1 eight bytes, 2 varint length and so many bytes, 5 four bytes
+ *     wire types: 0 varint, 1 eight bytes, 2 varint length and so many bytes, 5 four bytes,
+ *                 3 and 4 begin and end of a group: no longer in use, and skipped
  */
 
 /** Bytes that are no message of the expected kind. */
@@ -21,8 +22,11 @@ export interface Codec<T> {
 const varint = 0;
 const eightBytes = 1;
 const lengthPrefixed = 2;
+const groupBegin = 3;
+const groupEnd = 4;
 const fourBytes = 5;
 
+const maxFieldNumber = 2 ** 29 - 1;
 /** Longer ones are refused before anything is allocated for them. */
 const maxBytes = 64 * 1024 * 1024;
 
@@ -57,14 +61,16 @@ export const int64: Kind<bigint> = {
 
 export const uint64: Kind<bigint> = { ...int64, read: (reader) => reader.varint() };
 
-/** An enumeration, by its numbers. */
-export const enumeration: Kind<number> = {
+export const int32: Kind<number> = {
   wireType: varint,
   initial: 0,
   isInitial: (value) => value === 0,
-  write: (writer, value) => writer.varint(BigInt(value)),
+  write: (writer, value) => writer.varint(BigInt.asUintN(64, BigInt(value))),
   read: (reader) => Number(BigInt.asIntN(32, reader.varint())),
 };
+
+/** An enumeration, by its numbers. */
+export const enumeration: Kind<number> = int32;
 
 export const bool: Kind<boolean> = {
   wireType: varint,
@@ -85,14 +91,22 @@ export const bytes: Kind<Uint8Array> = {
 };
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+/** A byte order mark is part of the text. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export const string: Kind<string> = {
   wireType: lengthPrefixed,
   initial: '',
   isInitial: (value) => value === '',
   write: (writer, value) => writer.prefixed(encoder.encode(value)),
-  read: (reader) => decoder.decode(reader.prefixed()),
+  read: (reader) => {
+    const encoded = reader.prefixed();
+    try {
+      return decoder.decode(encoded);
+    } catch (cause) {
+      throw new MalformedMessageError('a text is no UTF-8', { cause });
+    }
+  },
 };
 
 /** A message inside a message. Its default is a message of defaults. */
@@ -190,10 +204,9 @@ export function message<T extends object>(fields: Fields<T>): Codec<T> {
       const result = {} as { [Name in keyof T]: T[Name] };
       for (const name of names) result[name] = fields[name].initial;
       while (!reader.isAtEnd) {
-        const tag = Number(reader.varint());
-        const wireType = tag & 7;
-        const name = byNumber.get(Math.floor(tag / 8));
-        if (name === undefined) reader.skip(wireType);
+        const { number, wireType } = reader.tag();
+        const name = byNumber.get(number);
+        if (name === undefined) reader.skip(wireType, number);
         else result[name] = fields[name].read(reader, wireType, result[name]);
       }
       return result;
@@ -248,6 +261,15 @@ class Reader {
     return this.#at >= this.#bytes.length;
   }
 
+  tag(): { readonly number: number; readonly wireType: number } {
+    const tag = Number(this.varint());
+    const number = Math.floor(tag / 8);
+    if (number < 1 || number > maxFieldNumber) {
+      throw new MalformedMessageError(`there is no field ${number}`);
+    }
+    return { number, wireType: tag % 8 };
+  }
+
   varint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -267,11 +289,11 @@ class Reader {
     }
     const from = this.#at;
     this.#at += Number(length);
-    // A copy: the buffer belongs to whoever has read it from the network.
-    return this.#bytes.slice(from, this.#at);
+    // A copy, which `slice` of a Buffer is not: the buffer belongs to the one who has read it from the network.
+    return new Uint8Array(this.#bytes.subarray(from, this.#at));
   }
 
-  skip(wireType: number): void {
+  skip(wireType: number, number: number): void {
     switch (wireType) {
       case varint:
         this.varint();
@@ -285,8 +307,26 @@ class Reader {
       case fourBytes:
         this.#advance(4);
         return;
+      case groupBegin:
+        this.#skipGroup(number);
+        return;
       default:
-        throw new MalformedMessageError(`there is no wire type ${wireType}`);
+        throw new MalformedMessageError(`there is no wire type ${wireType} here`);
+    }
+  }
+
+  /** Without recursion: groups may stand in groups as deep as there are bytes. */
+  #skipGroup(number: number): void {
+    const open = [number];
+    while (open.length > 0) {
+      const inner = this.tag();
+      if (inner.wireType === groupBegin) open.push(inner.number);
+      else if (inner.wireType !== groupEnd) this.skip(inner.wireType, inner.number);
+      else if (open.pop() !== inner.number) {
+        throw new MalformedMessageError(
+          `a group ends as field ${inner.number}, and did not begin so`,
+        );
+      }
     }
   }
 
