@@ -14,7 +14,7 @@ const exampleLimitMs = 60_000;
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-packed-'));
 try {
-  const [library, cli, zookeeper, redisFailover] = await Promise.all(
+  const [library, cli, zookeeper, zookeeperTesting, redisFailover] = await Promise.all(
     publicPackages.map((path) => pack(path, scratch)),
   );
 
@@ -29,7 +29,7 @@ try {
       says: /^npm install @incumbent\/cli$/m,
     },
   );
-  await install(elections, library, cli, zookeeper);
+  await install(elections, library, cli, zookeeper, redisFailover);
   await step(elections, 'npx incumbent --help', ['npx', '--no', '--', 'incumbent', '--help'], {
     says: /\bincumbent\b/,
   });
@@ -51,23 +51,28 @@ try {
     ],
     { code: 69, says: /no session with ZooKeeper/ },
   );
+  await step(
+    elections,
+    'npx incumbent-zk --help',
+    ['npx', '--no', '--', 'incumbent-zk', '--help'],
+    {
+      says: /\bincumbent-zk\b/,
+    },
+  );
   await tryExample(elections, /from ['"]incumbent(?:\/[^'"]*)?['"]/, [
     'packages/incumbent/README.md',
     'README.md',
   ]);
 
   const client = newProject('zookeeper');
-  await install(client, zookeeper);
-  await step(client, 'npx incumbent-zk --help', ['npx', '--no', '--', 'incumbent-zk', '--help'], {
-    says: /\bincumbent-zk\b/,
-  });
   // The one with the server in it: it needs no other.
-  await tryExample(client, /from ['"]@incumbent\/zookeeper\/testing['"]/, [
-    'packages/zookeeper/README.md',
+  await install(client, zookeeper, zookeeperTesting);
+  await tryExample(client, /from ['"]@incumbent\/zookeeper-testing['"]/, [
+    'packages/zookeeper-testing/README.md',
   ]);
 
   const failover = newProject('redis-failover');
-  await install(failover, library, zookeeper, redisFailover);
+  await install(failover, library, zookeeper, redisFailover, cli);
   const incumbentRedis = ['npx', '--no', '--', 'incumbent-redis'];
   await step(failover, 'npx incumbent-redis --help', [...incumbentRedis, '--help'], {
     says: /\bincumbent-redis manage\b/,

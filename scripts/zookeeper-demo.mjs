@@ -7,7 +7,7 @@ import {
   serverAvailable,
   startProxy,
   startServer,
-} from '@incumbent/zookeeper/testing';
+} from '@incumbent/zookeeper-testing';
 
 const missing = serverAvailable();
 const server = missing === undefined ? await startServer() : undefined;

@@ -8,7 +8,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { connect, createClient } from '@incumbent/zookeeper';
-import { startEnsemble } from '@incumbent/zookeeper/testing';
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 
 const { values } = parseArgs({
   options: {

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { redisAvailable } from '@incumbent/servers';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { expect, test } from 'vitest';
 
 const program = fileURLToPath(new URL('../dist/main.js', import.meta.url));

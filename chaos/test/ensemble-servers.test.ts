@@ -1,4 +1,4 @@
-import type { TestEnsemble } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble } from '@incumbent/zookeeper-testing';
 import { expect, it } from 'vitest';
 import { Servers } from '../src/ensemble/servers.ts';
 import type { Network } from '../src/harness/network.ts';

@@ -6,7 +6,12 @@ import { Application, LogLevel, ReflectionKind } from 'typedoc';
 import { generated, repository } from './paths.mjs';
 import { slugOf } from './slug.mjs';
 
-const packages = ['packages/incumbent', 'packages/zookeeper', 'packages/redis-failover'];
+const packages = [
+  'packages/incumbent',
+  'packages/zookeeper',
+  'packages/zookeeper-testing',
+  'packages/redis-failover',
+];
 
 /** The entry points of a package: the name to import, and the source file. */
 export function entryPoints(path) {
@@ -14,7 +19,7 @@ export function entryPoints(path) {
     readFileSync(join(repository, path, 'package.json'), 'utf8'),
   );
   return Object.entries(exports)
-    .filter(([, entry]) => entry['@incumbent/source'] !== undefined)
+    .filter(([key, entry]) => entry['@incumbent/source'] !== undefined && key !== './internal')
     .map(([key, entry]) => ({
       name: `${name}${key.slice(1)}`,
       source: join(repository, path, entry['@incumbent/source']),

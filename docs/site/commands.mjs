@@ -13,11 +13,15 @@ export function makeCommandPages() {
   write('incumbent', incumbentPage());
   write(
     'incumbent-zk',
-    helpPage('incumbent-zk', 'packages/zookeeper/dist/bin.js', '../zookeeper-cli.md'),
+    helpPage('incumbent-zk', 'packages/cli/dist/zookeeper-command/bin.js', '../zookeeper-cli.md'),
   );
   write(
     'incumbent-redis',
-    helpPage('incumbent-redis', 'packages/redis-failover/dist/cli/bin.js', '../redis-failover.md'),
+    helpPage(
+      'incumbent-redis',
+      'packages/cli/dist/redis-failover-command/bin.js',
+      '../redis-failover.md',
+    ),
   );
 }
 

@@ -20,6 +20,7 @@ const always = [
   'packages/redis-failover/ARCHITECTURE.md',
   'packages/zookeeper/ARCHITECTURE.md',
   'packages/zookeeper/README.md',
+  'packages/zookeeper-testing/README.md',
   'simulation/README.md',
   'chaos/README.md',
 ];

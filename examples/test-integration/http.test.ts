@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { makeServerDirectory } from '@incumbent/servers';
-import { freePorts } from '@incumbent/zookeeper/testing';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
 import { expect, test } from 'vitest';

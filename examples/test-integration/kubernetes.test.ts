@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { freePorts } from '@incumbent/zookeeper/testing';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import { createElection } from 'incumbent';
 import { apiServer, kubernetes } from 'incumbent/kubernetes';
 import { expect, test } from 'vitest';

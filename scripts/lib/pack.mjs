@@ -7,6 +7,7 @@ export const publicPackages = [
   'packages/incumbent',
   'packages/cli',
   'packages/zookeeper',
+  'packages/zookeeper-testing',
   'packages/redis-failover',
 ];
 

@@ -3,7 +3,7 @@
 // silent and its place is deleted. The other one must still wait the leader's belief out.
 
 import { connect } from '@incumbent/zookeeper';
-import { startProxy, startServer } from '@incumbent/zookeeper/testing';
+import { startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
 

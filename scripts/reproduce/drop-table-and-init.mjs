@@ -3,7 +3,7 @@
 // the old belief is over, nor with a token that was given before.
 
 import { postgresAvailable, startPostgres } from '@incumbent/servers';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { createElection } from 'incumbent';
 import { postgres } from 'incumbent/postgres';
 import pg from 'pg';

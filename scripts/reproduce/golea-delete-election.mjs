@@ -3,7 +3,7 @@
 // It waits ten times 10 ms for the candidates to go, and ten times 10 ms for the election itself.
 
 import { connect } from '@incumbent/zookeeper';
-import { startServer } from '@incumbent/zookeeper/testing';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
 

@@ -3,7 +3,7 @@
 // a request for each of the others.
 
 import { connect } from '@incumbent/zookeeper';
-import { startServer } from '@incumbent/zookeeper/testing';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { createElection } from 'incumbent';
 import { zookeeper } from 'incumbent/zookeeper';
 

@@ -9,7 +9,7 @@
 import { parseArgs } from 'node:util';
 import { NodeManager, nodeRedis, RedisFailover } from '@incumbent/redis-failover';
 import { redisAvailable, replicasStream, startRedis } from '@incumbent/servers';
-import { startServer } from '@incumbent/zookeeper/testing';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { createClient } from 'redis';
 
 const { values } = parseArgs({

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePorts } from '@incumbent/zookeeper/testing';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
 import type { S3Credentials } from './s3/index.ts';
 

@@ -3,8 +3,8 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import type { TestCertificates } from '@incumbent/zookeeper/testing';
-import { createCertificates, freePorts } from '@incumbent/zookeeper/testing';
+import type { TestCertificates } from '@incumbent/zookeeper-testing';
+import { createCertificates, freePorts } from '@incumbent/zookeeper-testing';
 import { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
 
 const run = promisify(execFile);

@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Child } from '@incumbent/zookeeper/testing';
-import { isStopped, spawnChild } from '@incumbent/zookeeper/testing';
+import type { Child } from '@incumbent/zookeeper-testing';
+import { isStopped, spawnChild } from '@incumbent/zookeeper-testing';
 
 const pollMs = 20;
 /** A server that is not there by then is not going to be. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { chown, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePorts } from '@incumbent/zookeeper/testing';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import type { LocalServerPlan } from './local-server.ts';
 import { LocalServer, makeServerDirectory } from './local-server.ts';
 import { serverUser } from './postgres.ts';

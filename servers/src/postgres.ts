@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { TestCertificates } from '@incumbent/zookeeper/testing';
-import { freePorts, isStopped } from '@incumbent/zookeeper/testing';
+import type { TestCertificates } from '@incumbent/zookeeper-testing';
+import { freePorts, isStopped } from '@incumbent/zookeeper-testing';
 import type { LocalServerPlan } from './local-server.ts';
 import { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
 

@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { TestCertificates } from '@incumbent/zookeeper/testing';
-import { freePorts } from '@incumbent/zookeeper/testing';
+import type { TestCertificates } from '@incumbent/zookeeper-testing';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import type { LocalServerPlan } from './local-server.ts';
 import { LocalServer, makeServerDirectory, waitFor } from './local-server.ts';
 import type { RespValue } from './resp.ts';

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import type { RedisServer } from '@incumbent/servers';
 import { replicasStream, startRedis, startSentinel, waitFor } from '@incumbent/servers';
-import type { TestServer } from '@incumbent/zookeeper/testing';
+import type { TestServer } from '@incumbent/zookeeper-testing';
 import type { Methods } from '../calls/calls.ts';
 import { Remote } from '../calls/remote.ts';
 import type { Surroundings } from '../surroundings.ts';

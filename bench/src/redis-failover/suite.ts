@@ -5,7 +5,7 @@
  */
 import { loadavg } from 'node:os';
 import { redisAvailable } from '@incumbent/servers';
-import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import type { Benchmark } from '../benchmark.ts';
 import { usageOf } from '../options.ts';
 import type { Samples } from '../samples.ts';

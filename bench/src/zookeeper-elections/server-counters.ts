@@ -1,4 +1,4 @@
-import type { TestServer } from '@incumbent/zookeeper/testing';
+import type { TestServer } from '@incumbent/zookeeper-testing';
 import { monotonicMs, sleep } from '../clock.ts';
 
 const lookEveryMs = 200;

@@ -1,7 +1,7 @@
 /** The servers and candidates that the benchmarks of elections on ZooKeeper share. */
 import { fileURLToPath } from 'node:url';
-import type { TestServer } from '@incumbent/zookeeper/testing';
-import { startEnsemble, startServer } from '@incumbent/zookeeper/testing';
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { startEnsemble, startServer } from '@incumbent/zookeeper-testing';
 import { Remote } from '../calls/remote.ts';
 import type { Surroundings } from '../surroundings.ts';
 import type { Peers } from '../zookeeper/peers.ts';

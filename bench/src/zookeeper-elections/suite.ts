@@ -3,7 +3,7 @@
  * servers in the same run. Ends with 0 also when a goal is missed; with 1 when something could not be
  * measured or an election was wrong.
  */
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import type { Benchmark } from '../benchmark.ts';
 import { usageOf } from '../options.ts';
 import type { Suite } from '../suite.ts';

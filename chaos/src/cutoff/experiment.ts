@@ -1,4 +1,4 @@
-import { startEnsemble } from '@incumbent/zookeeper/testing';
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 import type { Outcome } from './election.ts';
 import { Network } from './network.ts';
 import type { ElectionPlan, RoundPlan } from './plan.ts';

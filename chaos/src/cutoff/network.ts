@@ -7,7 +7,7 @@
  *     s3 ──┘                        └── s3
  */
 import { spawnSync } from 'node:child_process';
-import type { MemberSeat } from '@incumbent/zookeeper/testing';
+import type { MemberSeat } from '@incumbent/zookeeper-testing';
 
 const ids: readonly number[] = [1, 2, 3];
 const clientAddress = '10.78.0.1';

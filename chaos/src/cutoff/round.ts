@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@incumbent/zookeeper';
-import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestMember } from '@incumbent/zookeeper-testing';
 import { monotonicMs } from '../harness/time.ts';
 import type { Outcome } from './election.ts';
 import { ElectionUnderFault } from './election.ts';

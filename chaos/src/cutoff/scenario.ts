@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { endWithStarter, isInside, networkUnavailable, runInside } from '../harness/network.ts';
 import type { Program } from '../harness/program.ts';
 import { program } from '../harness/program.ts';

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { FencedLog } from '@incumbent/cli/trial';
 import { inSeconds } from '@incumbent/servers';
 import { createClient } from '@incumbent/zookeeper';
-import { startEnsemble, TestServerError } from '@incumbent/zookeeper/testing';
+import { startEnsemble, TestServerError } from '@incumbent/zookeeper-testing';
 import { resolveTiming } from 'incumbent';
 import { Crew, takeSeats } from '../harness/crew.ts';
 import { Fleet } from '../harness/fleet.ts';

@@ -4,7 +4,7 @@
  * is judged. See .. /.. /README.md.
  */
 import process from 'node:process';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { makeLogDirectory } from '../harness/log-directory.ts';
 import { endWithStarter, isInside, networkUnavailable, runInside } from '../harness/network.ts';
 import type { Program } from '../harness/program.ts';

@@ -1,5 +1,5 @@
-import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
-import { TestServerError } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestMember } from '@incumbent/zookeeper-testing';
+import { TestServerError } from '@incumbent/zookeeper-testing';
 import type { QuorumState } from '../harness/liveness.ts';
 import type { Loss, Network } from '../harness/network.ts';
 import { monotonicMs } from '../harness/time.ts';

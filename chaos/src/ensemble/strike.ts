@@ -1,5 +1,5 @@
 import { waitUntil } from '@incumbent/cli/trial';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { Seat } from '../harness/crew.ts';
 import type { Loss } from '../harness/network.ts';
 import type { Strike } from '../harness/rounds.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePorts } from '@incumbent/zookeeper/testing';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import { Child } from '../harness/child.ts';
 import { StuckError } from '../harness/stuck.ts';
 import { monotonicMs } from '../harness/time.ts';

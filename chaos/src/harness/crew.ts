@@ -1,6 +1,6 @@
 import type { CandidateProcess } from '@incumbent/cli/trial';
-import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Fleet, Recruit } from './fleet.ts';
 
 /** One part to play: who has it changes, its way to the servers and its timing stay. */

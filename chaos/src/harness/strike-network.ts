@@ -1,4 +1,4 @@
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { NetworkFault } from '../zookeeper/plan.ts';
 import { StuckError } from './stuck.ts';
 import { monotonicMs, pause } from './time.ts';

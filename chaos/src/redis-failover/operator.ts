@@ -8,8 +8,8 @@ import type { Arena } from './arena.ts';
 import type { RedisNode } from './nodes.ts';
 
 const run = promisify(execFile);
-const package_ = createRequire(import.meta.url).resolve('@incumbent/redis-failover/package.json');
-const program = join(dirname(package_), 'dist/cli/bin.js');
+const package_ = createRequire(import.meta.url).resolve('@incumbent/cli/package.json');
+const program = join(dirname(package_), 'dist/redis-failover-command/bin.js');
 
 /** Managers may still take a node back by themselves. */
 const asideForMs = 2_000;

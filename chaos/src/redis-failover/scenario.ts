@@ -1,5 +1,5 @@
 import { redisAvailable } from '@incumbent/servers';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { makeLogDirectory } from '../harness/log-directory.ts';
 import type { Program } from '../harness/program.ts';
 import { program } from '../harness/program.ts';

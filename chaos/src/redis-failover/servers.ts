@@ -1,5 +1,5 @@
-import type { TestEnsemble, TestServer } from '@incumbent/zookeeper/testing';
-import { startEnsemble, startServer } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestServer } from '@incumbent/zookeeper-testing';
+import { startEnsemble, startServer } from '@incumbent/zookeeper-testing';
 import { monotonicMs, pause } from '../harness/time.ts';
 import { lossless } from '../harness/zookeeper-properties.ts';
 import { timing } from './bound.ts';

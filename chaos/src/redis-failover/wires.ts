@@ -1,5 +1,5 @@
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 
 /** The network of one process: proxies of its own to the servers it talks to. */
 export class Wires {

@@ -1,4 +1,4 @@
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { Timing } from 'incumbent';
 import type { QuorumState } from '../harness/liveness.ts';
 import type { Card } from '../harness/rounds.ts';

@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { seeded } from '@incumbent/servers';
 import type { ClientOptions, SessionInfo, StateChange, ZooKeeper } from '@incumbent/zookeeper';
-import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Stalls } from '../harness/time.ts';
 import { monotonicMs, until } from '../harness/time.ts';
 import { Calls } from './calls.ts';

@@ -4,7 +4,7 @@
  */
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { makeLogDirectory } from '../harness/log-directory.ts';
 import type { Program } from '../harness/program.ts';
 import { program } from '../harness/program.ts';

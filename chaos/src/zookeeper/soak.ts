@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { seeded } from '@incumbent/servers';
 import type { ClientOptions, ZooKeeper } from '@incumbent/zookeeper';
 import { createClient } from '@incumbent/zookeeper';
-import { startEnsemble } from '@incumbent/zookeeper/testing';
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 import { StuckError } from '../harness/stuck.ts';
 import { monotonicMs, pause, Stalls, until } from '../harness/time.ts';
 import { lossless } from '../harness/zookeeper-properties.ts';

@@ -1,4 +1,4 @@
-import type { TestEnsemble, TestMember } from '@incumbent/zookeeper/testing';
+import type { TestEnsemble, TestMember } from '@incumbent/zookeeper-testing';
 import { StuckError } from '../harness/stuck.ts';
 import { pause } from '../harness/time.ts';
 import type { ProcessFault } from './plan.ts';

@@ -4,8 +4,8 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeServerDirectory, waitFor } from '@incumbent/servers';
-import type { Child } from '@incumbent/zookeeper/testing';
-import { isStopped, spawnChild } from '@incumbent/zookeeper/testing';
+import type { Child } from '@incumbent/zookeeper-testing';
+import { isStopped, spawnChild } from '@incumbent/zookeeper-testing';
 
 const built = fileURLToPath(new URL('../../dist/', import.meta.url));
 

@@ -5,7 +5,7 @@ import type { Context, StoreNeeds } from './context.ts';
 import { exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { sinceOf, tokenOf } from './output/describe.ts';
-import { toJson, visible } from './output/text.ts';
+import { toJson, visible } from './terminal/text.ts';
 
 /** A request of an operator to an election. */
 export interface Administration {

@@ -15,9 +15,9 @@ import { meantInstead } from './elections.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { isLedOnce } from './output/describe.ts';
-import { toJson, visible } from './output/text.ts';
 import type { Inspected } from './output/vacancy.ts';
 import { asCandidatesSee } from './output/vacancy.ts';
+import { toJson, visible } from './terminal/text.ts';
 
 const tooLateCode = 'STORE_TIMEOUT';
 

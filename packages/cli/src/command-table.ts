@@ -24,23 +24,14 @@ import {
   wholeNumber,
 } from './parsers.ts';
 import { anyOf, fileForm, serverForms } from './store-forms.ts';
+import type { RunnableEntry } from './terminal/main.ts';
+import type { Entry as TerminalEntry } from './terminal/parse.ts';
 
-type Execute<Options> = (options: Options, context: Context) => Promise<number>;
-
-interface Entry<Options> {
-  readonly name: string;
+interface Entry<Options> extends RunnableEntry<Options, Context> {
   readonly group: 'Run:' | 'Look:' | 'Steer:' | 'Set up:';
-  /** One line for the list of commands, without a full stop. */
-  readonly summary: string;
-  /** The text of the command's help; default: the summary. */
-  readonly description?: string;
-  readonly examples: readonly { readonly line: string; readonly about: string }[];
-  /** Adds options and operands. */
-  readonly define: (command: Command) => void;
-  /** The command handles INT, TERM and HUP itself. Other commands get `context.signal`. */
+  readonly examples: NonNullable<TerminalEntry['examples']>;
+  /** The command sees to INT, TERM and HUP itself; others are told by `context.signal`. */
   readonly handlesSignals?: boolean;
-  /** Imports the command: nothing is loaded before it runs. */
-  readonly load: () => Promise<Execute<Options>>;
 }
 
 export type CommandEntry = Entry<unknown>;

@@ -2,15 +2,9 @@ import type { Backend, Timing } from 'incumbent';
 import type { Finding } from './doctor/finding.ts';
 import type { Scratch, Unmeasured } from './doctor/scratch.ts';
 import type { EventLog } from './run/events.ts';
+import type { Environment, Output, Host as TerminalHost } from './terminal/host.ts';
 
-export interface Output {
-  write(text: string): unknown;
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  readonly rows?: number;
-}
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+export type { Environment, Output, SignalName } from './terminal/host.ts';
 
 /** Where elections are held. */
 export interface OpenStore {
@@ -116,11 +110,5 @@ export interface Context extends World {
   readonly signal: AbortSignal;
 }
 
-/** The process that `main` runs in, or the stand-in of a test. */
-export interface Host extends World {
-  /** @returns a function that removes the listener */
-  onSignal(name: SignalName, listener: () => void): () => void;
-  exit(code: number): void;
-}
-
-export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+/** What `main` runs in: the process, or a test. */
+export interface Host extends World, TerminalHost {}

@@ -5,8 +5,8 @@
 import type { TimingOptions } from 'incumbent';
 import { createElection } from 'incumbent';
 import type { OpenStore } from './context.ts';
-import { nearest } from './nearest.ts';
 import { isLedOnce } from './output/describe.ts';
+import { nearest } from './terminal/nearest.ts';
 import { within } from './url/reach.ts';
 
 /** The list is only a hint, so no command waits longer for it. */

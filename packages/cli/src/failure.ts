@@ -1,5 +1,8 @@
 import type { ElectionErrorCode, NotElectedError, NotElectedReason } from 'incumbent';
-import type { Environment, Output, SignalName } from './context.ts';
+import type { Failure } from './terminal/failure.ts';
+import { CommandError, internalFailure } from './terminal/failure.ts';
+
+export { CommandError, InterruptedError, UsageError } from './terminal/failure.ts';
 
 /** The exit codes of the command. Those above 63 are the ones of sysexits(3). */
 export const exitCodes = {
@@ -56,44 +59,6 @@ const exitCodeOfElectionError: Readonly<Record<ElectionErrorCode, number>> = {
   TAKEOVER_FAILED: exitCodes.no,
 };
 
-/** A failure that the command itself found. */
-export class CommandError extends Error {
-  override readonly name: string = 'CommandError';
-  readonly code: string;
-  readonly exitCode: number;
-
-  constructor(code: string, exitCode: number, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-    this.exitCode = exitCode;
-  }
-}
-
-/** The command line cannot be used. */
-export class UsageError extends CommandError {
-  override readonly name: string = 'UsageError';
-  constructor(message: string) {
-    super('USAGE', exitCodes.usage, message);
-  }
-}
-
-const signalNumbers: Readonly<Record<SignalName, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
-
-/** Why `context.signal` aborted. */
-export class InterruptedError extends CommandError {
-  override readonly name: string = 'InterruptedError';
-  constructor(signal: SignalName) {
-    super('INTERRUPTED', 128 + signalNumbers[signal], `interrupted by ${signal}`);
-  }
-}
-
-/** An error as the exit code and the words it is reported with. */
-export interface Failure {
-  readonly exitCode: number;
-  readonly code: string;
-  readonly message: string;
-}
-
 export function describeFailure(error: unknown): Failure {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommandError) return { exitCode: error.exitCode, code: error.code, message };
@@ -113,35 +78,5 @@ export function describeFailure(error: unknown): Failure {
   if (error instanceof Error && 'retryable' in error && code !== '') {
     return { exitCode: exitCodes.storeUnavailable, code, message };
   }
-  return {
-    exitCode: exitCodes.internal,
-    code: 'INTERNAL',
-    message: `${message} (this should not happen; INCUMBENT_DEBUG=1 shows where it did)`,
-  };
-}
-
-/**
- * Reports the failure: to people, or with `json` to programs.
- * @param hint a second line for people
- * @returns the exit code
- */
-export async function reportFailure(
-  error: unknown,
-  to: { readonly stderr: Output; readonly env: Environment; readonly json: boolean },
-  hint?: string,
-): Promise<number> {
-  const { exitCode, code, message } = describeFailure(error);
-  if (error instanceof InterruptedError) return exitCode;
-  const { toJson, visibleLines } = await import('./output/text.ts');
-  if (to.json) {
-    to.stderr.write(`${toJson({ error: { code, message } })}\n`);
-  } else {
-    to.stderr.write(`incumbent: ${visibleLines(message)}\n`);
-    if (hint !== undefined) to.stderr.write(`${hint}\n`);
-  }
-  if (to.env['INCUMBENT_DEBUG']) {
-    const { inspect } = await import('node:util');
-    to.stderr.write(`${visibleLines(inspect(error))}\n`);
-  }
-  return exitCode;
+  return internalFailure(message);
 }

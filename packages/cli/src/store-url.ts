@@ -4,8 +4,8 @@ import type { OpenStore } from './context.ts';
 import type { MachineProbe } from './environment.ts';
 import { detectIsolation } from './environment.ts';
 import { CommandError, exitCodes } from './failure.ts';
-import { nearest } from './nearest.ts';
 import { anyOf, fileForm, serverForms } from './store-forms.ts';
+import { nearest } from './terminal/nearest.ts';
 
 /** A store that this version can open. */
 export type StoreLocation = FileLocation | ServerUrl;

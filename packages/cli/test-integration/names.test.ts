@@ -8,8 +8,8 @@ import {
   postgresAvailable,
   startPostgres,
 } from '@incumbent/servers';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { expect, onTestFinished, test } from 'vitest';
-import { serverAvailable } from '../../zookeeper/src/testing/index.ts';
 import { incumbent, jsonLines, scratch } from './support/bin.ts';
 import { kinds, sharedStores } from './support/stores.ts';
 import { sharedServer } from './support/zookeeper.ts';

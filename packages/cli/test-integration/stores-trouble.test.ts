@@ -14,9 +14,9 @@ import {
   startPostgresStandby,
   startRedis,
 } from '@incumbent/servers';
+import { createCertificates } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { expect, onTestFinished, test } from 'vitest';
-import { createCertificates } from '../../zookeeper/src/testing/index.ts';
 import type { Result } from './support/bin.ts';
 import { incumbent, scratch } from './support/bin.ts';
 import { writeKubeconfig } from './support/stores.ts';

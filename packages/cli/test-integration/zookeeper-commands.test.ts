@@ -3,9 +3,9 @@
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { startEnsemble, startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { acl, connect } from '../../zookeeper/src/index.ts';
-import { startEnsemble, startProxy, startServer } from '../../zookeeper/src/testing/index.ts';
 import { jsonLines, scratch, start } from './support/bin.ts';
 import type { OnElection } from './support/zookeeper.ts';
 import { needServers, onElection, password, sharedServer } from './support/zookeeper.ts';

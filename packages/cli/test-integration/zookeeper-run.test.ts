@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import type { Readable } from 'node:stream';
+import { startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { expect } from 'vitest';
-import { startProxy, startServer } from '../../zookeeper/src/testing/index.ts';
 import type { Lab, RunProcess, RunSettings } from './support/run-process.ts';
 import { checkOneAtATime, living, test, until } from './support/run-process.ts';
 import { needServers, sharedServer } from './support/zookeeper.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { leastColumns, picture, pictureRows } from '../src/demo/picture.ts';
 import type { Condition, Mark } from '../src/demo/scene.ts';
 import { Scene } from '../src/demo/scene.ts';
-import type { Paint } from '../src/output/style.ts';
-import { columnsOf } from '../src/output/text.ts';
+import type { Paint } from '../src/terminal/style.ts';
+import { columnsOf } from '../src/terminal/text.ts';
 
 const plain: Paint = (_tone, text) => text;
 

@@ -13,13 +13,8 @@ import {
   StoreUnsuitableError,
 } from 'incumbent';
 import { expect, test } from 'vitest';
-import {
-  CommandError,
-  describeFailure,
-  InterruptedError,
-  reportFailure,
-  UsageError,
-} from '../src/failure.ts';
+import { CommandError, describeFailure, InterruptedError, UsageError } from '../src/failure.ts';
+import { reportFailure } from '../src/terminal/failure.ts';
 
 const notElected = (why: NotElectedReason) => new NotElectedError('x', 0, why);
 
@@ -61,7 +56,9 @@ test.each<[Error, number, string]>([
 
 async function report(error: unknown, env: Record<string, string> = {}, json = false) {
   let text = '';
-  await reportFailure(error, { stderr: { write: (more) => (text += more) }, env, json });
+  const stderr = { write: (more: unknown) => (text += String(more)) };
+  const how = { name: 'incumbent', describe: describeFailure };
+  await reportFailure(error, { ...how, stderr, env, json });
   return text;
 }
 

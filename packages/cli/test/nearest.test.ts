@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nearest } from '../src/nearest.ts';
+import { nearest } from '../src/terminal/nearest.ts';
 
 test.each([
   ['nigthly', 'nightly'],

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { painter } from '../src/output/style.ts';
-import { fields, table } from '../src/output/table.ts';
-import { clip, columnsOf, padEnd, toJson, visible, visibleLines } from '../src/output/text.ts';
-import { isoTime, localTime, span } from '../src/output/time.ts';
+import { painter } from '../src/terminal/style.ts';
+import { fields, table } from '../src/terminal/table.ts';
+import { clip, columnsOf, padEnd, toJson, visible, visibleLines } from '../src/terminal/text.ts';
+import { isoTime, localTime, span } from '../src/terminal/time.ts';
 
 const plain = painter({ write() {} }, {});
 

@@ -1,7 +1,7 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import { etcdAvailable, startEtcd, startEtcdCluster } from '@incumbent/servers';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { etcd } from '../src/backends/etcd/index.ts';
 import type { Backend } from '../src/testing/index.ts';

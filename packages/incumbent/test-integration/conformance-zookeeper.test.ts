@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { ZooKeeper } from '../../zookeeper/src/index.ts';
-import { connect } from '../../zookeeper/src/index.ts';
-import type { TestMember, TestProxy } from '../../zookeeper/src/testing/index.ts';
+import type { TestMember, TestProxy } from '@incumbent/zookeeper-testing';
 import {
   serverAvailable,
   startEnsemble,
   startProxy,
   startServer,
-} from '../../zookeeper/src/testing/index.ts';
+} from '@incumbent/zookeeper-testing';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { ZooKeeper } from '../../zookeeper/src/index.ts';
+import { connect } from '../../zookeeper/src/index.ts';
 import type { ZooKeeperLayout } from '../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Backend } from '../src/testing/index.ts';

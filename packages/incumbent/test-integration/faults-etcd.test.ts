@@ -1,6 +1,6 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import { etcdAvailable, startEtcd } from '@incumbent/servers';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { etcd } from '../src/backends/etcd/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 

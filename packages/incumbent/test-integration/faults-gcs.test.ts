@@ -1,6 +1,6 @@
 import { Storage } from '@google-cloud/storage';
 import { FakeGcs } from '@incumbent/servers';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { gcs } from '../src/backends/gcs/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 import { faultTiming } from './support/fault-trial.ts';

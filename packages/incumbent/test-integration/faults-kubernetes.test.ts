@@ -1,5 +1,5 @@
 import { FakeApiServer } from '@incumbent/servers';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { apiServer, kubernetes } from '../src/backends/kubernetes/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 import { faultTiming } from './support/fault-trial.ts';

@@ -1,7 +1,7 @@
 import { postgresAvailable, startPostgres } from '@incumbent/servers';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import pg from 'pg';
 import postgresJs from 'postgres';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
 import type { PostgresClient } from '../src/backends/postgres/index.ts';
 import { postgres } from '../src/backends/postgres/index.ts';
 import { describeFaults } from './support/fault-suite.ts';

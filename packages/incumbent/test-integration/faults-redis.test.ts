@@ -1,7 +1,7 @@
 import { redisAvailable, startRedis } from '@incumbent/servers';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
 import type { RedisClient } from '../src/backends/redis/index.ts';
 import { redis } from '../src/backends/redis/index.ts';
 import { describeFaults } from './support/fault-suite.ts';

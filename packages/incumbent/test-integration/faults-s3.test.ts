@@ -1,5 +1,5 @@
 import { FakeS3 } from '@incumbent/servers';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { s3 } from '../src/backends/s3/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 import { faultTiming } from './support/fault-trial.ts';

@@ -1,5 +1,5 @@
+import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { connect } from '../../zookeeper/src/index.ts';
-import { serverAvailable, startProxy, startServer } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import { describeFaults } from './support/fault-suite.ts';
 

@@ -5,9 +5,9 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePorts } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
-import { freePorts } from '../../zookeeper/src/testing/index.ts';
 import { candidate, FakeElection, ledBy, vacant } from '../test/support/fake-election.ts';
 import { read, versions } from './support/grpc-ledger.ts';
 import { eventually, GrpcStage } from './support/grpc-stage.ts';

@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { createCertificates } from '@incumbent/zookeeper/testing';
+import { createCertificates } from '@incumbent/zookeeper-testing';
 import { request } from 'undici';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';

@@ -1,8 +1,8 @@
 /** Redis forgets data, and elections cope with it. */
 import type { RedisServer } from '@incumbent/servers';
 import { startRedis, waitFor } from '@incumbent/servers';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { describe, expect, test } from 'vitest';
-import { startProxy } from '../../zookeeper/src/testing/index.ts';
 import {
   fieldOf,
   hasLooked,

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import type { RedisServer } from '@incumbent/servers';
 import { makeServerDirectory, startRedis, waitFor } from '@incumbent/servers';
-import { createCertificates } from '@incumbent/zookeeper/testing';
+import { createCertificates } from '@incumbent/zookeeper-testing';
 import { Redis } from 'ioredis';
 import { createClient, RESP_TYPES } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,8 +1,8 @@
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import type { TestServer } from '../../zookeeper/src/testing/index.ts';
-import { startServer } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Election } from '../src/core/election.ts';
 import { createElection } from '../src/core/election.ts';

@@ -4,7 +4,7 @@ import { EtcdCalls } from '../src/backends/etcd/calls.ts';
 import { grpcCode } from '../src/backends/etcd/client.ts';
 import { ClientClosedError, storeError } from '../src/backends/etcd/errors.ts';
 import { authenticate, leaseKeepAlive, status } from '../src/backends/etcd/methods.ts';
-import { MalformedMessageError } from '../src/backends/etcd/protobuf.ts';
+import { MalformedMessageError } from '../src/backends/protobuf.ts';
 import {
   InvalidOptionError,
   OperationTimeoutError,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import * as messages from '../src/backends/etcd/messages.ts';
-import type { Codec } from '../src/backends/etcd/protobuf.ts';
+import type { Codec } from '../src/backends/protobuf.ts';
 import {
   bool,
   bytes,
@@ -13,7 +13,7 @@ import {
   repeated,
   string,
   uint64,
-} from '../src/backends/etcd/protobuf.ts';
+} from '../src/backends/protobuf.ts';
 
 const text = (value: string) => new TextEncoder().encode(value);
 const hex = (value: Uint8Array) => Buffer.from(value).toString('hex');
@@ -351,7 +351,8 @@ describe('the encoding', () => {
     const unknown =
       `${'a006'}ffffffffffffffffff01` + // 100, a number
       `a106${'01'.repeat(8)}a20602ffff` + // eight bytes, two bytes with their length
-      `a506${'01'.repeat(4)}`; // four bytes
+      `a506${'01'.repeat(4)}` + // four bytes
+      'a306 0801 ab06 ac06 a406'.replaceAll(' ', ''); // a group, with a number and a group in it
     expect(all.decode(fromHex(`0805${unknown}1801`))).toEqual({ ...none, a: 5n, c: 1 });
   });
 
@@ -369,7 +370,11 @@ describe('the encoding', () => {
     ['0d00000000', 'wire type 5'],
     ['a1060000', 'ends in a field'],
     ['0b', 'wire type 3'],
-    ['a306', 'no wire type 3'],
+    ['a306', 'in the middle of a number'],
+    ['a306ac06', 'a group ends as field 101'],
+    ['a406', 'no wire type 4'],
+    ['0001', 'no field 0'],
+    ['3201ff', 'no UTF-8'],
     ['a706', 'no wire type 7'],
   ])('%s is refused', (malformed, why) => {
     expect(() => all.decode(fromHex(malformed))).toThrow(why);

@@ -2,10 +2,10 @@
 // `DeleteElection` sets that node, and deletes the candidates that it has listed. A fifth
 // of a second later it deletes the election with the mark. It fails when a candidate is
 // still there then.
+import { FakeZooKeeper, startProxy } from '@incumbent/zookeeper-testing';
 import { describe, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper, startProxy } from '../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperGuard } from '../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Election } from '../src/index.ts';

@@ -1,8 +1,9 @@
 // Schedules that two hostile readings of the queue have found, each once seen to break it.
+
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Backend } from '../src/core/contest.ts';
 import type { Election, Term } from '../src/index.ts';

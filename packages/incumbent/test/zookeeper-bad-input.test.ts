@@ -1,7 +1,7 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect, createClient } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper } from '../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperClient, ZooKeeperOptions } from '../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import {

@@ -1,8 +1,8 @@
 // A leader leaves in order at an awkward moment, seen from the next in line.
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { expect, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper } from '../../zookeeper/src/testing/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import { createElection } from '../src/index.ts';
 

@@ -1,8 +1,9 @@
 // One node, and clients that reach it by different paths: a chroot in one, a longer root in the other.
+
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
-import { FakeZooKeeper } from '../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperLayout } from '../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import { createElection } from '../src/index.ts';

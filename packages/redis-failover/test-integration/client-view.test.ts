@@ -1,7 +1,7 @@
 /** When a reply counts: ZooKeeper is cut off, replies are late, the primary is moved meanwhile. */
 import type { RedisServer } from '@incumbent/servers';
 import { connect } from '@incumbent/zookeeper';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import type { RedisFailover } from '../src/index.ts';

@@ -1,7 +1,7 @@
 // Defects that a review of the managers found, on real servers (M…: the review's numbers). Those
 // that need no server are in test/move.test.ts.
 import { startRedis } from '@incumbent/servers';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Term } from 'incumbent';
 import { describe, expect, test } from 'vitest';
 import { encodeNodes } from '../src/layout.ts';

@@ -1,7 +1,7 @@
 /** The reports that managers exchange, and the lock of the gem's managers, on a real ZooKeeper. */
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect, createClient } from '@incumbent/zookeeper';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { describe, expect, test } from 'vitest';
 import { gemManagers, leaveGemPlace, takeGemPlace } from '../src/gem-lock.ts';

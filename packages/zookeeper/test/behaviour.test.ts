@@ -1,5 +1,5 @@
 // The suite that every server must pass, on the server that needs no installation.
-import { FakeZooKeeper } from '../src/testing/fake/fake-zookeeper.ts';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { behaviour } from '../test-integration/behaviour/suite.ts';
 
 behaviour({

@@ -45,6 +45,7 @@ function textOf(section: string): string {
 
 function locate(file: string): URL {
   if (file.startsWith('scripts/')) return new URL(file, root);
+  if (file.startsWith('zookeeper-testing/')) return new URL(`packages/${file}`, root);
   const folder = file.startsWith('test/') ? '' : 'test-integration/';
   return new URL(`packages/zookeeper/${folder}${file}`, root);
 }

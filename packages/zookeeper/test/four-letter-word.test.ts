@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { askFourLetterWord, InvalidArgumentError } from '../src/index.ts';
-import { FakeZooKeeper } from '../src/testing/index.ts';
 
 test('asks one server, without a session', async () => {
   const fake = await FakeZooKeeper.start();

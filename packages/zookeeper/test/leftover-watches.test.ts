@@ -1,7 +1,7 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { ClientOptions, WatchEvent, ZooKeeper } from '../src/index.ts';
 import { connect, createClient } from '../src/index.ts';
-import { FakeZooKeeper } from '../src/testing/index.ts';
 import { TestClock, until } from './hostile-reading/clock.ts';
 import { closeAfterEach } from './hostile-reading/closing.ts';
 

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { expect, it } from 'vitest';
 import { connect } from '../src/index.ts';
-import { FakeZooKeeper } from '../src/testing/index.ts';
 
 const options = { tickTimeMs: 50, minSessionTimeoutMs: 100, realTime: true };
 

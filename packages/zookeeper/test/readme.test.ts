@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
+import * as testing from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as client from '../src/index.ts';
-import * as testing from '../src/testing/index.ts';
 
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
 const examples = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code as string);
 const modules: Readonly<Record<string, object>> = {
   '@incumbent/zookeeper': client,
-  '@incumbent/zookeeper/testing': testing,
+  '@incumbent/zookeeper-testing': testing,
 };
 
 let fake: testing.FakeZooKeeper;

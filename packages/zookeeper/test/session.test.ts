@@ -1,13 +1,13 @@
 import { getEventListeners, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
+import { frame, notificationFrame, replyFrame } from '../../zookeeper-testing/src/fake/replies.ts';
 import type { ClientOptions, StateChange } from '../src/index.ts';
 import { AuthError, connect, createClient } from '../src/index.ts';
 import { connectResponse } from '../src/protocol/connect.ts';
 import { requests } from '../src/protocol/requests.ts';
-import { frame, notificationFrame, replyFrame } from '../src/testing/fake/replies.ts';
-import { FakeZooKeeper } from '../src/testing/index.ts';
 import { subscribeInEach } from './hostile-reading/channels.ts';
 import { TestClock, until } from './hostile-reading/clock.ts';
 import { closeAfterEach } from './hostile-reading/closing.ts';

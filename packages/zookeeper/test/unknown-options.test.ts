@@ -1,3 +1,4 @@
+import { FakeZooKeeper, startEnsemble, startServer } from '@incumbent/zookeeper-testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import {
   askFourLetterWord,
@@ -6,7 +7,6 @@ import {
   InvalidArgumentError,
   ZooKeeper,
 } from '../src/index.ts';
-import { FakeZooKeeper, startEnsemble, startServer } from '../src/testing/index.ts';
 import { closeAfterEach } from './hostile-reading/closing.ts';
 
 const later = closeAfterEach();

@@ -1,5 +1,5 @@
 import type { TermActivity } from '@incumbent/cli/trial';
-import { startServer } from '@incumbent/zookeeper/testing';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { startEtcd } from '../index.ts';
 import type { Venue } from './play.ts';
 import type { Layout } from './program.ts';

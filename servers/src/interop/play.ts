@@ -1,7 +1,7 @@
 import type { FencedLog, TermActivity } from '@incumbent/cli/trial';
 import { waitUntil } from '@incumbent/cli/trial';
-import type { ProxyTarget, TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { ProxyTarget, TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Seat } from './member.ts';
 import { Member } from './member.ts';
 import type { Change, Strike } from './plan.ts';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { serverAvailable } from '@incumbent/zookeeper/testing';
+import { serverAvailable } from '@incumbent/zookeeper-testing';
 import { etcdAvailable } from '../index.ts';
 
 /** Elections on ZooKeeper that another library holds, of which a real one can be had here. */

@@ -674,8 +674,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/lease/seat.js',
-        find: "            // Our own last confirmation, or an operator's request, landed first.\n                this.#adopt(reading.record, reading.version);",
-        replace: '                this.#version = reading.version;',
+        find: 'this.#adopt(reading.record, reading.version);',
+        replace: 'this.#version = reading.version;',
       },
     ],
     breaks: ['kept'],

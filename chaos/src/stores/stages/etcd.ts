@@ -1,8 +1,8 @@
 import { waitUntil } from '@incumbent/cli/trial';
 import type { EtcdCluster, EtcdServer } from '@incumbent/servers';
 import { startEtcdCluster } from '@incumbent/servers';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Timing } from 'incumbent';
 import { resolveTiming } from 'incumbent';
 import type { Member } from '../../harness/network.ts';

@@ -1,7 +1,7 @@
 import type { PostgresServer } from '@incumbent/servers';
 import { startPostgres, startPostgresStandby } from '@incumbent/servers';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Timing } from 'incumbent';
 import { resolveTiming } from 'incumbent';
 import type { Card } from '../../harness/rounds.ts';

@@ -1,7 +1,7 @@
 import type { RedisServer } from '@incumbent/servers';
 import { startRedis } from '@incumbent/servers';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import type { Timing } from 'incumbent';
 import { resolveTiming } from 'incumbent';
 import type { Card } from '../../harness/rounds.ts';

@@ -4,11 +4,11 @@ import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
 import { metadataWords } from '../output/describe.ts';
-import { painter } from '../output/style.ts';
-import type { Cell } from '../output/table.ts';
-import { table } from '../output/table.ts';
-import { toJson, visible } from '../output/text.ts';
-import { isoTime, localTime } from '../output/time.ts';
+import { painter } from '../terminal/style.ts';
+import type { Cell } from '../terminal/table.ts';
+import { table } from '../terminal/table.ts';
+import { toJson, visible } from '../terminal/text.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function candidates(options: ElectionQuestion, context: Context): Promise<number> {
   const [snapshot, found] = await look(options, context, async (question) => {

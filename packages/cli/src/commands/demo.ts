@@ -11,8 +11,8 @@ import type { Telling } from '../demo/story.ts';
 import { candidateIds, play } from '../demo/story.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { DemoOptions } from '../options.ts';
-import { painter } from '../output/style.ts';
-import { padStart, toJson } from '../output/text.ts';
+import { painter } from '../terminal/style.ts';
+import { padStart, toJson } from '../terminal/text.ts';
 import { FencedLog } from '../trial/fenced-log.ts';
 import type { Violation } from '../trial/judge.ts';
 

@@ -10,8 +10,8 @@ import { marginFindings, timingFindings } from '../doctor/rules.ts';
 import { scratchOn } from '../doctor/scratch.ts';
 import { describeFailure, exitCodes } from '../failure.ts';
 import type { DoctorOptions } from '../options.ts';
-import { painter } from '../output/style.ts';
-import { padEnd, toJson, visible, wrap } from '../output/text.ts';
+import { painter } from '../terminal/style.ts';
+import { padEnd, toJson, visible, wrap } from '../terminal/text.ts';
 import { timingOf } from '../timing-flags.ts';
 import { UnusableStoreError } from '../unusable.ts';
 

@@ -5,10 +5,10 @@ import type { Question } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { listed } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
-import { nearest } from '../nearest.ts';
 import type { DrainOptions } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
-import { isoTime, localTime, span } from '../output/time.ts';
+import { nearest } from '../terminal/nearest.ts';
+import { isoTime, localTime, span } from '../terminal/time.ts';
 import { parseUntil } from '../until.ts';
 
 export async function drain(options: DrainOptions, context: Context): Promise<number> {

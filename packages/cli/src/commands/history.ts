@@ -3,11 +3,11 @@ import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
-import { painter } from '../output/style.ts';
-import type { Cell } from '../output/table.ts';
-import { table } from '../output/table.ts';
-import { toJson, visible } from '../output/text.ts';
-import { isoTime, localTime, span } from '../output/time.ts';
+import { painter } from '../terminal/style.ts';
+import type { Cell } from '../terminal/table.ts';
+import { table } from '../terminal/table.ts';
+import { toJson, visible } from '../terminal/text.ts';
+import { isoTime, localTime, span } from '../terminal/time.ts';
 
 export async function history(options: ElectionQuestion, context: Context): Promise<number> {
   const snapshot = await look(options, context, async ({ election, signal, noteNeverLed }) => {

@@ -4,7 +4,7 @@ import { ask, bounded } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import type { ElectionQuestion, InitOptions } from '../options.ts';
-import { toJson, visible } from '../output/text.ts';
+import { toJson, visible } from '../terminal/text.ts';
 
 export async function init(options: InitOptions, context: Context): Promise<number> {
   const { election } = options;

@@ -3,8 +3,8 @@ import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { LeaderOptions } from '../options.ts';
 import { sinceOf, tokenOf } from '../output/describe.ts';
-import { toJson, visible } from '../output/text.ts';
 import { whyVacant } from '../output/vacancy.ts';
+import { toJson, visible } from '../terminal/text.ts';
 
 export async function leader(options: LeaderOptions, context: Context): Promise<number> {
   const snapshot = await look(options, context, async (question) => {

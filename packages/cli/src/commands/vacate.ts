@@ -2,7 +2,7 @@ import type { AdminResult } from 'incumbent';
 import { administer, leaderWords } from '../administer.ts';
 import type { Context } from '../context.ts';
 import type { VacateOptions } from '../options.ts';
-import { isoTime, localTime, span } from '../output/time.ts';
+import { isoTime, localTime, span } from '../terminal/time.ts';
 
 export async function vacate(options: VacateOptions, context: Context): Promise<number> {
   const force = options.force === true;

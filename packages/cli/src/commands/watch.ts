@@ -5,11 +5,11 @@ import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
 import { isLedOnce, sinceOf, stateTone, tokenOf, viewLine } from '../output/describe.ts';
-import type { Paint } from '../output/style.ts';
-import { painter } from '../output/style.ts';
-import { padEnd, toJson, visible } from '../output/text.ts';
-import { isoTime, localTime } from '../output/time.ts';
 import { noLeaderOnRecord, whyVacant } from '../output/vacancy.ts';
+import type { Paint } from '../terminal/style.ts';
+import { painter } from '../terminal/style.ts';
+import { padEnd, toJson, visible } from '../terminal/text.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 import { within as briefly } from '../url/reach.ts';
 
 /** How often a store that is not there is looked for. */

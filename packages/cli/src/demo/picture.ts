@@ -1,5 +1,5 @@
-import type { Paint, Tone } from '../output/style.ts';
-import { clip, columnsOf, padEnd, padStart } from '../output/text.ts';
+import type { Paint, Tone } from '../terminal/style.ts';
+import { clip, columnsOf, padEnd, padStart } from '../terminal/text.ts';
 import type { Lane, Mark, Note, Scene } from './scene.ts';
 
 interface Glyph {

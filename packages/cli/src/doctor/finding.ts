@@ -1,4 +1,4 @@
-import type { Tone } from '../output/style.ts';
+import type { Tone } from '../terminal/style.ts';
 
 /** `note`: to know. `warn`: it works, with less room than it should have. `broken`: it will not do. */
 export type Level = 'ok' | 'note' | 'warn' | 'broken';

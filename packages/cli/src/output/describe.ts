@@ -1,9 +1,9 @@
 /** Elections in words, for people. */
 import type { CandidateInfo, View } from 'incumbent';
-import type { Tone } from './style.ts';
-import type { Cell } from './table.ts';
-import { visible } from './text.ts';
-import { isoTime } from './time.ts';
+import type { Tone } from '../terminal/style.ts';
+import type { Cell } from '../terminal/table.ts';
+import { visible } from '../terminal/text.ts';
+import { isoTime } from '../terminal/time.ts';
 
 const tones = { led: 'good', vacant: 'warn', unknown: 'bad', ended: 'faint' } as const;
 

@@ -3,8 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { DiagnosticEvents, NotElectedReason } from 'incumbent';
 import { describeNotElected } from 'incumbent';
 import type { Output } from '../context.ts';
-import { toJson, visible } from '../output/text.ts';
-import { isoTime } from '../output/time.ts';
+import { toJson, visible } from '../terminal/text.ts';
+import { isoTime } from '../terminal/time.ts';
 import { LineWriter } from './line-writer.ts';
 
 export interface RunEvent {

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { ListenAddress } from '../options.ts';
-import { toJson } from '../output/text.ts';
+import { toJson } from '../terminal/text.ts';
 
 export interface LiveStatus {
   /** 503 on /healthz: a term is held that cannot be confirmed, or that is over and still works. */

@@ -1,7 +1,8 @@
 /** A real ZooKeeper server for a file of tests, and the command on it. */
+
+import type { ServerOptions, TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
-import type { ServerOptions, TestServer } from '../../../zookeeper/src/testing/index.ts';
-import { serverAvailable, startServer } from '../../../zookeeper/src/testing/index.ts';
 import type { Program, Result } from './bin.ts';
 import { incumbent, start } from './bin.ts';
 

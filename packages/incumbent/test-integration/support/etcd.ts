@@ -1,8 +1,8 @@
 import { Client, credentials } from '@grpc/grpc-js';
 import type { EtcdCluster, EtcdServer } from '@incumbent/servers';
 import { etcdAvailable, startEtcd, startEtcdCluster } from '@incumbent/servers';
-import type { TestProxy } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll } from 'vitest';
 import type { EtcdGuard, EtcdOptions, GrpcClient } from '../../src/backends/etcd/index.ts';
 import { etcd } from '../../src/backends/etcd/index.ts';

@@ -11,7 +11,7 @@
  * tried again. Violations are collected all the same.
  */
 import assert from 'node:assert/strict';
-import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import type { Term } from '../../src/core/term.ts';
 import type { FaultStand, FaultyCandidate } from './fault-trial.ts';
 import { reasonOf, Trial, wasTooSlow } from './fault-trial.ts';

@@ -1,6 +1,6 @@
 /** The candidates of one fault scenario, each with a network of its own, and their judges. */
 
-import type { TestProxy } from '../../../zookeeper/src/testing/index.ts';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import { systemClock } from '../../src/base/clock.ts';
 import { takesSeatAway } from '../../src/base/reasons.ts';
 import type { TimingOptions } from '../../src/base/timing.ts';

@@ -1,8 +1,8 @@
+import type { TestProxy, TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
 import { connect } from '../../../zookeeper/src/index.ts';
-import type { TestProxy, TestServer } from '../../../zookeeper/src/testing/index.ts';
-import { serverAvailable, startProxy, startServer } from '../../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperOptions } from '../../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../../src/backends/zookeeper/index.ts';
 import type { Election } from '../../src/core/election.ts';

@@ -1,8 +1,8 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import type { ExpectStatic } from 'vitest';
 import { test } from 'vitest';
 import type { ZooKeeper } from '../../../zookeeper/src/index.ts';
 import { connect } from '../../../zookeeper/src/index.ts';
-import { FakeZooKeeper } from '../../../zookeeper/src/testing/index.ts';
 import type { ZooKeeperGuard, ZooKeeperOptions } from '../../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../../src/backends/zookeeper/index.ts';
 import type { Election } from '../../src/core/election.ts';

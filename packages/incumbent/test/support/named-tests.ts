@@ -81,7 +81,8 @@ export function expectsTests(row: Row): void {
 }
 
 export function expectToExist({ file, name }: NamedTest): void {
-  const [, other, rest] = /^(cli|zookeeper|redis-failover)\/(.*)$/.exec(file) ?? [];
+  const [, other, rest] =
+    /^(cli|zookeeper|zookeeper-testing|redis-failover)\/(.*)$/.exec(file) ?? [];
   const path = file.startsWith('servers/')
     ? file
     : `packages/${other ?? 'incumbent'}/${rest ?? file}`;

@@ -1,6 +1,6 @@
 import { redisAvailable } from '@incumbent/servers';
-import type { TestServer } from '@incumbent/zookeeper/testing';
-import { serverAvailable, startServer } from '@incumbent/zookeeper/testing';
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll } from 'vitest';
 
 /** Why there is no server to test with. In CI that is a failure. */

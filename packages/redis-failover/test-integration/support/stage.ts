@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { connect, NoNodeError } from '@incumbent/zookeeper';
-import type { TestProxy, TestServer } from '@incumbent/zookeeper/testing';
-import { startProxy } from '@incumbent/zookeeper/testing';
+import type { TestProxy, TestServer } from '@incumbent/zookeeper-testing';
+import { startProxy } from '@incumbent/zookeeper-testing';
 import { Redis } from 'ioredis';
 import type { RedisClientOptions } from 'redis';
 import { createClient } from 'redis';

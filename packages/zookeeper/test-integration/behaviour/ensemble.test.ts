@@ -1,4 +1,4 @@
-import { startEnsemble } from '../../src/testing/server/ensemble.ts';
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 import { behaviour } from './suite.ts';
 
 behaviour({

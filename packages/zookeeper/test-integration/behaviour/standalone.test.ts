@@ -1,4 +1,4 @@
-import { startServer } from '../../src/testing/server/server.ts';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { behaviour } from './suite.ts';
 
 behaviour({

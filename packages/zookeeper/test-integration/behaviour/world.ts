@@ -1,10 +1,9 @@
+import type { TestProxy } from '@incumbent/zookeeper-testing';
+import { ServerUnavailableError, startProxy } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import type { ClientOptions, ZooKeeper } from '../../src/index.ts';
 import { connect, ZooKeeperError } from '../../src/index.ts';
-import type { TestProxy } from '../../src/testing/proxy.ts';
-import { startProxy } from '../../src/testing/proxy.ts';
-import { ServerUnavailableError } from '../../src/testing/server/errors.ts';
 
 /** A kind of server. The suite needs nothing else of it. */
 export interface Target {

@@ -1,9 +1,9 @@
 // Lessons from kazoo, go-zookeeper, Curator and zookeeper-cpp. See
 // docs/evidence/zookeeper-features.md.
+import type { FakeRequest } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { StateChange, ZooKeeperError } from '../../src/index.ts';
 import { acl, createClient } from '../../src/index.ts';
-import type { FakeRequest } from '../../src/testing/index.ts';
 import { scoped } from '../support/scope.ts';
 import { nextState, recordStates, soon, until } from '../support/waiting.ts';
 import { ManualClock, reconnect, setWatches, startFake } from './support.ts';

@@ -1,6 +1,7 @@
 // A row of docs/evidence/zookeeper-features.md: the fake and a standalone server refuse every reconfiguration.
+
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 import { expect, it } from 'vitest';
-import { startEnsemble } from '../../src/testing/index.ts';
 import { needServers, scoped } from '../support/scope.ts';
 import { refusal } from '../support/waiting.ts';
 

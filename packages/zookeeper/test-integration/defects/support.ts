@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
+import type { FakeZooKeeperOptions } from '@incumbent/zookeeper-testing';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import type { Clock, ZooKeeper } from '../../src/index.ts';
-import type { FakeZooKeeperOptions } from '../../src/testing/fake/options.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import type { Scope } from '../support/scope.ts';
 import { nextState } from '../support/waiting.ts';
 

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createCertificates } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { ConnectError } from '../../src/index.ts';
 import { AuthError, acl } from '../../src/index.ts';
-import { createCertificates } from '../../src/testing/index.ts';
 import { expiredClientCertificate } from '../support/expired-certificate.ts';
 import { refusedConnect } from '../support/refused-connect.ts';
 import { needServers, scoped, sharedServer } from '../support/scope.ts';

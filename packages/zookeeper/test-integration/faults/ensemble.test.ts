@@ -1,8 +1,8 @@
+import type { TestEnsemble, TestMember } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startEnsemble } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ZooKeeper } from '../../src/index.ts';
 import { ZooKeeperError } from '../../src/index.ts';
-import type { TestEnsemble, TestMember } from '../../src/testing/index.ts';
-import { serverAvailable, startEnsemble } from '../../src/testing/index.ts';
 import { needServers, scoped } from '../support/scope.ts';
 import { nextState, recordStates, refusal, settling, soon, until } from '../support/waiting.ts';
 

@@ -1,8 +1,8 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startServer } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
-import { startServer } from '../../src/testing/index.ts';
 import type { Scope } from '../support/scope.ts';
 import { needServers, scoped } from '../support/scope.ts';
 import { nextState, recordStates, settling, until } from '../support/waiting.ts';

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { TestProxy } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { Clock, NodeWatch, PersistentEvent, ZooKeeper } from '../../src/index.ts';
-import type { TestProxy } from '../../src/testing/index.ts';
 import { TestClock } from '../../test/hostile-reading/clock.ts';
 import type { Scope } from '../support/scope.ts';
 import { needServers, scoped, sharedServer } from '../support/scope.ts';

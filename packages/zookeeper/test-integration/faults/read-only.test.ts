@@ -1,5 +1,5 @@
+import { startEnsemble } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
-import { startEnsemble } from '../../src/testing/index.ts';
 import { needServers, scoped } from '../support/scope.ts';
 import { nextState, refusal, settling, until } from '../support/waiting.ts';
 

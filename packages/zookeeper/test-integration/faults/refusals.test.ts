@@ -1,3 +1,4 @@
+import { startServer } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import {
   AuthError,
@@ -9,7 +10,6 @@ import {
   SessionError,
   TransactionError,
 } from '../../src/index.ts';
-import { startServer } from '../../src/testing/index.ts';
 import { TestChild } from '../support/child-process.ts';
 import { startErrorPatcher } from '../support/error-patcher.ts';
 import { needServers, scoped, sharedServer } from '../support/scope.ts';

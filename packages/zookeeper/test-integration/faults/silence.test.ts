@@ -1,7 +1,7 @@
+import { startServer } from '@incumbent/zookeeper-testing';
 import { describe, expect, it, vi } from 'vitest';
 import type { ZooKeeper } from '../../src/index.ts';
 import { ConnectError, connect, RequestTimeoutError } from '../../src/index.ts';
-import { startServer } from '../../src/testing/index.ts';
 import { TestClock } from '../../test/hostile-reading/clock.ts';
 import { TestChild } from '../support/child-process.ts';
 import { needServers, scoped, sharedServer } from '../support/scope.ts';

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createCertificates, ServerUnavailableError } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import { createClient } from '../../src/index.ts';
-import { createCertificates, ServerUnavailableError } from '../../src/testing/index.ts';
 import { TestClock, until } from '../../test/hostile-reading/clock.ts';
 import { closeAfterEach } from '../../test/hostile-reading/closing.ts';
 import { ScriptedServer } from '../../test/hostile-reading/scripted-server.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { TestCertificates } from '../../src/testing/index.ts';
+import type { TestCertificates } from '@incumbent/zookeeper-testing';
 
 const run = promisify(execFile);
 

@@ -1,9 +1,9 @@
 import process from 'node:process';
+import type { ServerOptions, TestProxy, TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { beforeAll, beforeEach } from 'vitest';
 import type { ClientOptions, ZooKeeper } from '../../src/index.ts';
 import { connect, createClient } from '../../src/index.ts';
-import type { ServerOptions, TestProxy, TestServer } from '../../src/testing/index.ts';
-import { serverAvailable, startProxy, startServer } from '../../src/testing/index.ts';
 import { TestClock } from '../../test/hostile-reading/clock.ts';
 
 /** Skips each test of the file, with the reason, if no server can run. In CI it fails instead. */

@@ -1,7 +1,7 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createClient } from '../../src/index.ts';
 import { Deque } from '../../src/session/deque.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
 import { connectedClient } from './connected.ts';

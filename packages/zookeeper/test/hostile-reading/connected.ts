@@ -1,6 +1,6 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import type { ZooKeeper } from '../../src/index.ts';
 import { createClient } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock } from './clock.ts';
 import type { closeAfterEach } from './closing.ts';
 

@@ -1,6 +1,6 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import { createClient, InvalidArgumentError, RequestTimeoutError } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
 import { ScriptedServer } from './scripted-server.ts';

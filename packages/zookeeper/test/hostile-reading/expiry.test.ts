@@ -1,7 +1,7 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { State } from '../../src/index.ts';
 import { createClient } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
 import { connectedClient } from './connected.ts';

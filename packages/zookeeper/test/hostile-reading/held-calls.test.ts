@@ -2,10 +2,11 @@
  * A listener of `connected` blocks for longer than the session lives, asks for the state, and makes
  * calls. The end of the session waits for the listener, so these calls belong to the next session.
  */
+
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { expect, test } from 'vitest';
 import type { StateChange, ZooKeeper } from '../../src/index.ts';
 import { createClient } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
 

@@ -4,6 +4,7 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { createServer as createTlsServer } from 'node:tls';
+import { frame, replyFrame } from '../../../zookeeper-testing/src/fake/replies.ts';
 import type { ConnectRequest } from '../../src/protocol/connect.ts';
 import { connectRequest, connectResponse } from '../../src/protocol/connect.ts';
 import { opcodes } from '../../src/protocol/constants.ts';
@@ -13,7 +14,6 @@ import { JuteReader } from '../../src/protocol/jute.ts';
 import { requestHeader } from '../../src/protocol/messages.ts';
 import type { RequestKind } from '../../src/protocol/requests.ts';
 import { requests } from '../../src/protocol/requests.ts';
-import { frame, replyFrame } from '../../src/testing/fake/replies.ts';
 
 export interface Received {
   readonly name: string;

@@ -1,7 +1,7 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { StateChange, WatchEvent } from '../../src/index.ts';
 import { AuthError, connect, createClient } from '../../src/index.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { subscribeInEach } from './channels.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';

@@ -1,12 +1,12 @@
 import { syncBuiltinESMExports } from 'node:module';
 import tls from 'node:tls';
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { State, WatchEvent } from '../../src/index.ts';
 import { connect, createClient, ZooKeeperError } from '../../src/index.ts';
 import { checkTls } from '../../src/net/secure-context.ts';
 import { findReadWriteServer } from '../../src/session/read-write-search.ts';
 import { sessionTiming } from '../../src/session/timing.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { subscribeInEach } from './channels.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';

@@ -1,8 +1,8 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { ClientOptions } from '../../src/index.ts';
 import { createClient } from '../../src/index.ts';
 import { requests } from '../../src/protocol/requests.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { subscribeInEach } from './channels.ts';
 import { TestClock } from './clock.ts';
 import { closeAfterEach } from './closing.ts';

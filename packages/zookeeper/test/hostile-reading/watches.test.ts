@@ -1,10 +1,10 @@
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { describe, expect, it } from 'vitest';
 import type { PersistentEvent, WatchEvent } from '../../src/index.ts';
 import { connect, createClient } from '../../src/index.ts';
 import { requests } from '../../src/protocol/requests.ts';
 import { answerChallenge } from '../../src/session/sasl-digest-md5.ts';
 import { WatchRegistry } from '../../src/session/watch-registry.ts';
-import { FakeZooKeeper } from '../../src/testing/index.ts';
 import { TestClock, until } from './clock.ts';
 import { closeAfterEach } from './closing.ts';
 import type { Received } from './scripted-server.ts';

@@ -1,5 +1,5 @@
 /** The part of etcd's `rpc.proto` and `kv.proto` (API v3) that elections need. */
-import type { Codec } from './protobuf.ts';
+import type { Codec } from '../protobuf.ts';
 import {
   bool,
   bytes,
@@ -12,7 +12,7 @@ import {
   repeated,
   string,
   uint64,
-} from './protobuf.ts';
+} from '../protobuf.ts';
 
 export interface ResponseHeader {
   readonly clusterId: bigint;

@@ -1,6 +1,7 @@
-/** The methods that can be called, with their paths and the codecs of request and response. */
+/** What can be called, by its path, with the codecs of its request and response. */
+
+import type { Codec } from '../protobuf.ts';
 import * as messages from './messages.ts';
-import type { Codec } from './protobuf.ts';
 
 export interface Method<Request, Response> {
   readonly path: string;

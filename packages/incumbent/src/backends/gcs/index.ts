@@ -27,9 +27,7 @@ const leaseOfOneWriteMs = 5_000;
 const shortestLeaseMs = 1_000;
 
 /**
- * A backend that holds elections in a bucket of Cloud Storage. One client serves many elections. It
- * needs the package `@bufbuild/protobuf`, an optional peer dependency.
- * @param storage a `Storage` of `@google-cloud/storage`, 7 or 8
+ * @param storage a `Storage` of `@google-cloud/storage`, 7 or 8. One client serves many elections
  * @throws InvalidOptionError
  */
 export function gcs(storage: StorageLike, options: GcsOptions): Backend<GcsGuard> {

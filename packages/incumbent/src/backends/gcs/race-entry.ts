@@ -3,8 +3,19 @@
  * field of our own behind theirs. Go programs skip that field when they read, and leave it out
  * when they write.
  */
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { RecordDamagedError } from '../../base/errors.ts';
+import {
+  bytes,
+  embedded,
+  field,
+  int32,
+  int64,
+  message,
+  optional,
+  repeated,
+  string,
+  uint64,
+} from '../protobuf.ts';
 
 export interface RaceEntry {
   /** Go programs add one to it at each write: wins and confirmations. */
@@ -23,14 +34,18 @@ export interface Timestamp {
   readonly nanos: number;
 }
 
-const field = {
-  electionNumber: 1,
-  leaderId: 2,
-  hostPort: 3,
-  termExpiry: 4,
-  connectionParameters: 5,
-  record: 1000,
-} as const;
+type WireEntry = Omit<RaceEntry, 'termExpiry'> & { readonly termExpiry: Timestamp | undefined };
+
+const timestamp = message<Timestamp>({ seconds: field(1, int64), nanos: field(2, int32) });
+const raceEntry = message<WireEntry>({
+  electionNumber: field(1, uint64),
+  leaderId: field(2, string),
+  // One address in older versions of the schema, a list of them in newer ones.
+  hostPorts: repeated(3, string),
+  termExpiry: optional(4, embedded(timestamp)),
+  connectionParameters: field(5, bytes),
+  record: optional(1000, string),
+});
 
 /** Go counts in an int64. */
 export const largestElectionNumber: bigint = 2n ** 63n - 1n;
@@ -40,77 +55,25 @@ const lastSecond = 253_402_300_799n;
 
 /** Writes fields in their order and leaves defaults out, as protoc does. */
 export function encodeEntry(entry: RaceEntry): Uint8Array {
-  const writer = new BinaryWriter();
-  if (entry.electionNumber !== 0n) {
-    writer.tag(field.electionNumber, WireType.Varint).uint64(entry.electionNumber);
-  }
-  if (entry.leaderId !== '') writeText(writer, field.leaderId, entry.leaderId);
-  for (const hostPort of entry.hostPorts) writeText(writer, field.hostPort, hostPort);
-  const { seconds, nanos } = entry.termExpiry;
-  writer.tag(field.termExpiry, WireType.LengthDelimited).fork();
-  if (seconds !== 0n) writer.tag(1, WireType.Varint).int64(seconds);
-  if (nanos !== 0) writer.tag(2, WireType.Varint).int32(nanos);
-  writer.join();
-  if (entry.connectionParameters.length > 0) {
-    writer
-      .tag(field.connectionParameters, WireType.LengthDelimited)
-      .bytes(entry.connectionParameters);
-  }
-  if (entry.record !== undefined) writeText(writer, field.record, entry.record);
-  return writer.finish();
+  return raceEntry.encode(entry);
 }
 
-/**
- * @throws RecordDamagedError for bytes that are no such message, and for a message without a term
- */
-export function decodeEntry(bytes: Uint8Array, location: string): RaceEntry {
-  let electionNumber = 0n;
-  let leaderId = '';
-  const hostPorts: string[] = [];
-  let termExpiry: Timestamp | undefined;
-  let connectionParameters: Uint8Array = new Uint8Array();
-  let record: string | undefined;
+/** @throws RecordDamagedError for what is no such message, or one without a term */
+export function decodeEntry(source: Uint8Array, location: string): RaceEntry {
+  let entry: WireEntry;
   try {
-    const reader = new BinaryReader(bytes);
-    while (reader.pos < reader.len) {
-      const [number, type] = reader.tag();
-      switch (number) {
-        case field.electionNumber:
-          requireType(type, WireType.Varint);
-          electionNumber = BigInt(reader.uint64());
-          break;
-        case field.leaderId:
-          leaderId = readText(reader, type);
-          break;
-        // One address in older versions of the schema, a list of them in newer ones.
-        case field.hostPort:
-          hostPorts.push(readText(reader, type));
-          break;
-        case field.termExpiry:
-          requireType(type, WireType.LengthDelimited);
-          termExpiry = readTimestamp(reader.bytes());
-          break;
-        case field.connectionParameters:
-          requireType(type, WireType.LengthDelimited);
-          connectionParameters = new Uint8Array(reader.bytes());
-          break;
-        case field.record:
-          record = readText(reader, type);
-          break;
-        default:
-          reader.skip(type, number);
-      }
-      if (reader.pos > reader.len) throw new RangeError('it ends within a field');
-    }
+    entry = raceEntry.decode(source);
+    if (entry.termExpiry !== undefined) checkTime(entry.termExpiry);
   } catch (error) {
     const why = `no message of vimeo/leaderelection: ${(error as Error).message}`;
     throw new RecordDamagedError(location, why, { cause: error });
   }
+  const { termExpiry, electionNumber } = entry;
   if (termExpiry === undefined) throw new RecordDamagedError(location, 'it has no term_expiry');
   if (electionNumber > largestElectionNumber) {
     throw new RecordDamagedError(location, `election_number ${electionNumber} is no int64`);
   }
-  return { electionNumber, leaderId, hostPorts, termExpiry, connectionParameters, record };
+  return { ...entry, termExpiry };
 }
 
 export function sameEntry(a: RaceEntry, b: RaceEntry): boolean {
@@ -137,38 +100,8 @@ export function unixMsOf({ seconds, nanos }: Timestamp): number {
   return Number(seconds) * 1_000 + Math.ceil(nanos / 1_000_000);
 }
 
-function readTimestamp(bytes: Uint8Array): Timestamp {
-  const reader = new BinaryReader(bytes);
-  let seconds = 0n;
-  let nanos = 0;
-  while (reader.pos < reader.len) {
-    const [number, type] = reader.tag();
-    if (number === 1) {
-      requireType(type, WireType.Varint);
-      seconds = BigInt(reader.int64());
-    } else if (number === 2) {
-      requireType(type, WireType.Varint);
-      nanos = reader.int32();
-    } else {
-      reader.skip(type, number);
-    }
-    if (reader.pos > reader.len) throw new RangeError('it ends within a field');
-  }
+function checkTime({ seconds, nanos }: Timestamp): void {
   if (seconds < firstSecond || seconds > lastSecond || nanos < 0 || nanos > 999_999_999) {
     throw new RangeError(`a term_expiry of ${seconds} s and ${nanos} ns is no time`);
   }
-  return { seconds, nanos };
-}
-
-function writeText(writer: BinaryWriter, number: number, text: string): void {
-  writer.tag(number, WireType.LengthDelimited).bytes(new TextEncoder().encode(text));
-}
-
-function readText(reader: BinaryReader, type: WireType): string {
-  requireType(type, WireType.LengthDelimited);
-  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(reader.bytes());
-}
-
-function requireType(found: WireType, wanted: WireType): void {
-  if (found !== wanted) throw new RangeError(`a field of wire type ${found} instead of ${wanted}`);
 }

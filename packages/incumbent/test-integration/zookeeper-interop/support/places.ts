@@ -1,5 +1,5 @@
+import type { TestServer } from '@incumbent/zookeeper-testing';
 import type { ZooKeeper } from '../../../../zookeeper/src/index.ts';
-import type { TestServer } from '../../../../zookeeper/src/testing/index.ts';
 
 /** A child of the election's node, as it is on the server. */
 export interface PlaceOnServer {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { Layout } from '@incumbent/servers/interop';
 import { compileCurator, peerMissing } from '@incumbent/servers/interop';
+import type { TestServer } from '@incumbent/zookeeper-testing';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
 import { afterAll, beforeAll } from 'vitest';
-import type { TestServer } from '../../../../zookeeper/src/testing/index.ts';
-import { serverAvailable, startServer } from '../../../../zookeeper/src/testing/index.ts';
 
 /** Shared by all tests of a file. */
 export interface Stage {

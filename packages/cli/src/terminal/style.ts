@@ -1,0 +1,21 @@
+import { styleText } from 'node:util';
+import type { Environment, Output } from './host.ts';
+
+export type Tone = 'good' | 'warn' | 'bad' | 'cold' | 'faint' | 'strong';
+export type Paint = (tone: Tone, text: string) => string;
+
+const formats = {
+  good: 'green',
+  warn: 'yellow',
+  bad: 'red',
+  cold: 'cyan',
+  faint: 'gray',
+  strong: 'bold',
+} as const;
+
+/** Colours on a terminal, unless NO_COLOR is set to anything (no-color.org) or it cannot show any. */
+export function painter(output: Output, env: Environment): Paint {
+  const colours = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+  if (!colours) return (_tone, text) => text;
+  return (tone, text) => styleText(formats[tone], text, { validateStream: false });
+}
