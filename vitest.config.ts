@@ -43,7 +43,7 @@ export default defineConfig({
           name: 'integration',
           // After the unit tests: vitest wants an order for projects that differ in workers.
           sequence: { groupOrder: 1 },
-          include: ['{packages/*,examples,simulation}/test-integration/**/*.test.ts'],
+          include: ['{packages/*,bench,examples,servers,simulation}/test-integration/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
           // They mostly wait, so one more than the processors of CI. Each file may start servers of
