@@ -1,6 +1,6 @@
-// What `npm pack` and `npm publish` run in a package first. They ship the code without its comments,
-// and of the types only those that an import of the package leads to: half of what is built. The
-// comments of the public API are in the types.
+// Runs in a package before `npm pack` and `npm publish`. A package ships its code without comments.
+// It ships only the types that an import of the package leads to, which is half of what is built.
+// The comments of the public API are in the types.
 //
 // Both changes leave the build as it is for this repository: it still runs, and `tsc -b` compiles
 // nothing anew.

@@ -1,6 +1,6 @@
 // Prepares a release: `npm run release`. Takes the owner's addresses from owner.json and writes them
-// into every package and into SECURITY.md, sets versions and changelogs by the changesets, and says
-// which commands publish. It publishes nothing. `--check` only says whether a release could begin.
+// into every package and into SECURITY.md. Then it sets versions and changelogs by the changesets,
+// and says which commands publish. It publishes nothing. `--check` only says whether a release could begin.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -110,5 +110,5 @@ export interface Context extends World {
   readonly signal: AbortSignal;
 }
 
-/** What `main` runs in: the process, or a test. */
+/** The surroundings of `main`: the process, or a test. */
 export interface Host extends World, TerminalHost {}

@@ -10,9 +10,9 @@ import type { WatchedTree } from './watched-tree.ts';
 const newsMs = 5_000;
 
 /**
- * One client watches trees that change. It sets a one-shot watch of each node again when it fires,
- * it follows one node and the list of children, and it has a recursive watch. When the changes stop
- * and all is healed, everything must be known as it is.
+ * One client watches trees that change. It sets a one-shot watch of each node again when it fires.
+ * It also follows one node and the list of children, and has a recursive watch. When the changes
+ * stop and all is healed, everything must be known as it is.
  */
 export class Watching {
   readonly #player: Player;

@@ -1,4 +1,4 @@
-/** What the commands have of the world. Tests replace all of it. */
+/** All that the commands use of the outside world. Tests replace all of it. */
 import type { Environment, Output, Host as TerminalHost } from '../terminal/host.ts';
 
 export type { Environment, Output, SignalName } from '../terminal/host.ts';
@@ -33,5 +33,5 @@ export interface Context extends World {
   onHangUp(listener: () => void): void;
 }
 
-/** What `main` runs in: the process, or a test. */
+/** The surroundings of `main`: the process, or a test. */
 export interface Host extends World, TerminalHost {}

@@ -3,7 +3,7 @@ import { UsageError as AnyUsageError, CommandError, internalFailure } from '../t
 
 export { CommandError, InterruptedError } from '../terminal/failure.ts';
 
-/** What the command ends with. */
+/** The exit codes of the command. */
 export const exitCodes = {
   /** Done; for `status`: healthy. */
   ok: 0,
@@ -14,7 +14,7 @@ export const exitCodes = {
   zookeeper: 3,
   /** Our own mistake. */
   internal: 70,
-  /** What we were asked for cannot be written to stdout. */
+  /** The output cannot be written to stdout. */
   output: 74,
 } as const;
 
@@ -25,7 +25,7 @@ export class UsageError extends AnyUsageError {
   }
 }
 
-/** What a flag, a variable or the configuration file says cannot be used. */
+/** A value of a flag, of a variable or of the configuration file cannot be used. */
 export class SettingError extends CommandError {
   override readonly name: string = 'SettingError';
   constructor(message: string) {

@@ -1,11 +1,11 @@
 import type { Environment, Output, SignalName } from './host.ts';
 
-/** Exit codes that mean the same for all of our commands. Those above 63 are the ones of sysexits(3). */
+/** Exit codes that mean the same for all of our commands. Codes above 63 are from sysexits(3). */
 export const commonExitCodes = {
   ok: 0,
   /** Our own mistake. */
   internal: 70,
-  /** What we were asked for cannot be written to stdout. */
+  /** The output cannot be written to stdout. */
   output: 74,
 } as const;
 
@@ -25,7 +25,7 @@ export class CommandError extends Error {
 /** The command line cannot be used. */
 export class UsageError extends CommandError {
   override readonly name: string = 'UsageError';
-  /** A second line for people; undefined: that of the command. */
+  /** A second line for people. Undefined: the line that points to `--help`. */
   readonly hint: string | undefined;
 
   constructor(message: string, exitCode = 64, hint?: string) {
@@ -36,24 +36,24 @@ export class UsageError extends CommandError {
 
 const signalNumbers: Readonly<Record<SignalName, number>> = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 };
 
-/** Why `context.signal` aborted. Reported with no words. */
+/** The reason why `context.signal` aborted. It is reported by the exit code alone. */
 export class InterruptedError extends CommandError {
   override readonly name: string = 'InterruptedError';
   constructor(cause: SignalName | 'EPIPE') {
-    // The reader of our output is gone (`incumbent-zk ls -R / | head -1`) and has what it wanted.
+    // A reader that closes the pipe has what it wanted (`incumbent-zk ls -R / | head -1`).
     const exitCode = cause === 'EPIPE' ? commonExitCodes.ok : 128 + signalNumbers[cause];
     super('INTERRUPTED', exitCode, `interrupted by ${cause}`);
   }
 }
 
-/** An error as the exit code and the words it is reported with. */
+/** An error as it is reported: the exit code, a code for programs, the words. */
 export interface Failure {
   readonly exitCode: number;
   readonly code: string;
   readonly message: string;
 }
 
-/** Of an error that the command did not expect. */
+/** The failure for an error that the command did not expect. */
 export function internalFailure(message: string): Failure {
   return {
     exitCode: commonExitCodes.internal,
@@ -63,23 +63,23 @@ export function internalFailure(message: string): Failure {
 }
 
 export interface Reporting {
-  /** Of the command. */
+  /** The name of the command. */
   readonly name: string;
   readonly stderr: Output;
   readonly env: Environment;
-  /** For programs: an object on one line. */
+  /** Report the failure for programs, as a JSON object on one line. */
   readonly json: boolean;
   /** A second line for people. */
   readonly hint?: string | undefined;
-  /** Line breaks of the message are shown as escapes. */
+  /** Show line breaks of the message as escapes. */
   readonly oneLine?: boolean | undefined;
   readonly describe: (error: unknown) => Failure;
-  /** Takes secrets out of what is shown for debugging. */
+  /** Removes secrets from the text that INCUMBENT_DEBUG shows. */
   readonly redact?: ((text: string) => string) | undefined;
 }
 
 /**
- * Tells people, or with `json` programs, what went wrong.
+ * Writes the failure to stderr: for people, or with `json` for programs.
  * @returns the exit code
  */
 export async function reportFailure(error: unknown, to: Reporting): Promise<number> {

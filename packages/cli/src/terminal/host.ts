@@ -1,7 +1,7 @@
-/** What all of our commands have of the world. Tests replace it. */
+/** The part of the outside world that all of our commands use. Tests replace it. */
 
 export interface Output {
-  /** @param done called when it is written, or never will be */
+  /** @param done is called when the data is written, or when it never will be */
   write(data: string | Uint8Array, done?: () => void): unknown;
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
@@ -12,10 +12,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
-/** What a command line runs in: the process, or a test. */
+/** The surroundings of a command line: the process, or a test. */
 export interface Host {
   readonly env: Environment;
-  /** For what was asked for. */
+  /** For the answer that the user asked for. */
   readonly stdout: Output;
   /** For people: notes and errors. */
   readonly stderr: Output;

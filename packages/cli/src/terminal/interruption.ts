@@ -2,13 +2,13 @@ import type { CommandError } from './failure.ts';
 import { InterruptedError } from './failure.ts';
 import type { Host, SignalName } from './host.ts';
 
-/** INT, TERM and HUP, as a signal that aborts. */
+/** Turns the signals INT, TERM and HUP into an AbortSignal. */
 export class Interruption {
   readonly #controller = new AbortController();
   readonly #host: Pick<Host, 'onSignal' | 'exit'>;
   readonly #removers: (() => void)[] = [];
 
-  /** @param names those that interrupt */
+  /** @param names the signals that interrupt */
   constructor(
     host: Pick<Host, 'onSignal' | 'exit'>,
     names: readonly SignalName[] = ['SIGINT', 'SIGTERM', 'SIGHUP'],
@@ -17,7 +17,7 @@ export class Interruption {
     for (const name of names) this.on(name, () => this.interrupt(name));
   }
 
-  /** Aborts with the error that is to be thrown on. */
+  /** Its reason is the error that the command has to throw. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -28,7 +28,7 @@ export class Interruption {
 
   interrupt(name: SignalName): void {
     const error = new InterruptedError(name);
-    // Who asks twice does not want to wait for an orderly end.
+    // A user who interrupts twice does not want to wait for an orderly end.
     if (this.signal.aborted) this.#host.exit(error.exitCode);
     this.abort(error);
   }

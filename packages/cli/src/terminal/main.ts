@@ -5,25 +5,25 @@ import type { Host } from './host.ts';
 import type { CommandLine, Entry } from './parse.ts';
 import { hintOf, parse } from './parse.ts';
 
-/** A command that can be run: `Options` is what it gets of its command line. */
+/** A command that can be run. `Options` holds the values of its command line. */
 export interface RunnableEntry<Options, Context> extends Entry {
-  /** Imports the command: nothing is loaded before it runs. */
+  /** Imports the code of the command, which is loaded only when the command runs. */
   load(): Promise<(options: Options, context: Context) => Promise<number>>;
 }
 
 export interface Program<Options, Context, E extends RunnableEntry<Options, Context>>
   extends CommandLine<E> {
   optionsOf(entry: E, command: Command): Options;
-  /** Called before anything is awaited: no signal is missed. */
+  /** Called before anything is awaited, so that no signal is missed. */
   open(entry: E, json: boolean): Opened<Context>;
   describeFailure(error: unknown): Failure;
-  /** Line breaks of a failure are shown as escapes. */
+  /** Show line breaks of a failure as escapes. */
   readonly oneLine?: boolean;
-  /** Takes secrets out of what is shown for debugging. */
+  /** Removes secrets from the text that INCUMBENT_DEBUG shows. */
   redact?(text: string): string;
 }
 
-/** The context of one command, and what must be undone after it. */
+/** The context of one command. `close` undoes what `open` did. */
 export interface Opened<Context> {
   readonly context: Context;
   close(): void | Promise<void>;
@@ -31,7 +31,7 @@ export interface Opened<Context> {
 
 /**
  * Runs one command line.
- * @param argv without the program
+ * @param argv the words after the name of the program
  * @returns the exit code; never rejects
  */
 export async function runCommandLine<Options, Context, E extends RunnableEntry<Options, Context>>(
@@ -74,18 +74,18 @@ export async function runCommandLine<Options, Context, E extends RunnableEntry<O
   }
 }
 
-/** The options of a command as commander has them, and its operands. */
+/** The options of a command, named as commander names them, and its operands. */
 export function commanderOptions(_entry: Entry, command: Command): object {
   return { ...command.opts(), operands: command.args };
 }
 
-/** Asked of the raw words, because it must be known of a command line that cannot be parsed, too. */
+/** Looks at the raw words, because a command line that cannot be parsed needs the answer too. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf('--');
   return (end === -1 ? argv : argv.slice(0, end)).includes('--json');
 }
 
-/** That of this package. */
+/** The version of this package. */
 export async function readVersion(): Promise<string> {
   const { readFile } = await import('node:fs/promises');
   const manifest: { version: string } = JSON.parse(

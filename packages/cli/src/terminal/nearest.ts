@@ -1,11 +1,11 @@
 /**
- * The name that was meant, if it is one or two mistakes away. A mistake is a letter too many, one
- * missing, another one, or two that changed places.
+ * The name that the user probably meant, if it is one or two mistakes away. A mistake is an extra
+ * letter, a missing letter, a wrong letter, or two neighbours that changed places.
  */
 export function nearest(word: string, names: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase();
   let best: string | undefined;
-  // Of a short name little is left after two mistakes.
+  // Two mistakes leave too little of a short name.
   let bestDistance = wanted.length < 4 ? 2 : 3;
   for (const name of names) {
     if (name === word) continue;

@@ -8,9 +8,9 @@ export interface Entry {
   readonly name: string;
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
-  /** What the help of the command says; default: the summary. */
+  /** The first lines of the help of the command. Default: the summary. */
   readonly description?: string;
-  /** Under which heading the list of commands has it. */
+  /** The heading under which the list of commands shows it. */
   readonly group?: string;
   readonly examples?: readonly { readonly line: string; readonly about: string }[];
   /** Adds options and operands. */
@@ -18,21 +18,21 @@ export interface Entry {
 }
 
 export interface CommandLine<E extends Entry> {
-  /** Of the program. */
+  /** The name of the program. */
   readonly name: string;
   readonly commands: readonly E[];
   readonly usageExitCode: number;
   /** A usage error points to the help, on a line of its own. */
   readonly hints: boolean;
-  /** Adds what the help of the program says, and its own options. Its commands inherit some settings. */
+  /** Adds the help and the options of the program. Its commands inherit some settings. */
   define(program: Command): void;
-  /** What a usage error says; default: commander's words. */
+  /** The words of a usage error. Default: commander's. */
   explain?(refusal: Refusal<E>): string;
 }
 
 export interface Refusal<E extends Entry> {
   readonly error: CommanderError;
-  /** Undefined: what stands in front of the command, or the command itself, is refused. */
+  /** Undefined: the command itself, or a word in front of it, is refused. */
   readonly entry: E | undefined;
   readonly command: Command;
   readonly argv: readonly string[];
@@ -42,7 +42,7 @@ export type Parsed<E extends Entry> =
   | {
       readonly kind: 'help';
       readonly text: string;
-      /** Else it is shown because nothing was asked for. */
+      /** False: it is shown because the command line is empty. */
       readonly isAskedFor: boolean;
     }
   | { readonly kind: 'version' }
@@ -52,7 +52,7 @@ const versionCode = 'incumbent.version';
 
 /**
  * Reads a command line, and runs nothing.
- * @param argv without the program
+ * @param argv the words after the name of the program
  * @throws UsageError
  */
 export function parse<E extends Entry>(
@@ -78,7 +78,7 @@ export function parse<E extends Entry>(
     .configureOutput({
       writeOut: write,
       writeErr: write,
-      // Errors are reported by who asked.
+      // The caller reports errors.
       outputError: () => {},
       getOutHelpWidth: () => host.stdout.columns ?? 80,
       getErrHelpWidth: () => host.stderr.columns ?? 80,
@@ -125,9 +125,9 @@ interface Chosen<E extends Entry> {
   readonly command: Command;
 }
 
-/** Commander's own words. */
+/** Commander's own words for a refusal. */
 export function wordsOf<E extends Entry>({ error, argv }: Refusal<E>): string {
-  // It shows the help instead of an error for `help COMMAND` of no command.
+  // For `help COMMAND` with an unknown command, commander shows the help instead of an error.
   if (error.code === 'commander.help') return `unknown command '${argv.at(-1)}'`;
   return error.message.replace(/^error: /, '');
 }

@@ -1,12 +1,12 @@
 import { commonExitCodes } from './failure.ts';
 import type { Environment, Host, Output, SignalName } from './host.ts';
 
-/** How long what is still going on may take to end by itself. */
+/** How long open handles may keep the process alive after the last output. */
 const hangingMs = 500;
 
 type OutputErrorListener = (error: NodeJS.ErrnoException) => void;
 
-/** This process as the host of a command line. Everything here is loaded by every command: keep it small. */
+/** This process as the host of a command line. Every command loads this file: keep it small. */
 export class ProcessHost implements Host {
   readonly env: Environment = process.env;
   readonly platform: NodeJS.Platform = process.platform;
@@ -18,12 +18,15 @@ export class ProcessHost implements Host {
   /** @param name of the command, for errors */
   constructor(name: string) {
     this.#name = name;
-    // What drivers do that Node deprecates is our business, and not that of people who read stderr.
+    // Drivers use calls that Node deprecates. The user cannot change that, so stderr stays quiet.
     if (!process.env['INCUMBENT_DEBUG']) process.noDeprecation = true;
     process.stderr.on('error', () => {});
   }
 
-  /** Touched only by who writes there: Node sets its descriptor to non-blocking, and a log may have its own. */
+  /**
+   * Opened by the first write only: Node makes the descriptor non-blocking, and a log may write to
+   * the same one in its own way.
+   */
   get stdout(): Output {
     if (this.#stdout === undefined) {
       this.#stdout = process.stdout;
@@ -56,7 +59,7 @@ export class ProcessHost implements Host {
     process.exitCode = code;
     const afterStdout = () =>
       process.stderr.write('', () => {
-        // What is left may hang, such as a dead disk, a dead server, or a stdin that nobody closes.
+        // The rest may hang: on a dead disk, a dead server, or a stdin that nobody closes.
         setTimeout(() => process.exit(), hangingMs).unref();
       });
     if (this.#stdout === undefined) afterStdout();
@@ -66,7 +69,7 @@ export class ProcessHost implements Host {
   #onOutputError(error: NodeJS.ErrnoException): void {
     for (const listener of this.#outputErrorListeners) listener(error);
     if (this.#outputErrorListeners.size > 0) return;
-    // The reader of our output is gone (`incumbent watch | head -1`): there is nobody left to tell.
+    // The reader of our output is gone (`incumbent watch | head -1`), so nobody reads an error.
     if (error.code === 'EPIPE') process.exit();
     process.stderr.write(`${this.#name}: the output cannot be written: ${error.message}\n`);
     process.exit(commonExitCodes.output);

@@ -13,7 +13,7 @@ const formats = {
   strong: 'bold',
 } as const;
 
-/** Colours on a terminal, unless NO_COLOR is set to anything (no-color.org) or it cannot show any. */
+/** Paints on a terminal only, and not when NO_COLOR is set (no-color.org) or TERM is `dumb`. */
 export function painter(output: Output, env: Environment): Paint {
   const colours = output.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   if (!colours) return (_tone, text) => text;

@@ -14,7 +14,7 @@ export interface Cell {
 
 /**
  * Lines of a table, header first.
- * @param width how many columns the terminal has: the last column is cut to fit. undefined: not cut
+ * @param width columns of the terminal: the last column is cut to fit. Undefined: it is not cut
  */
 export function table(
   columns: readonly Column[],
@@ -48,7 +48,7 @@ export function table(
 
 const gap = '  ';
 
-/** Lines of `name  value`, names aligned; a value of several lines goes on below itself. */
+/** Lines of `name  value`, with the values aligned. Further values of a name stand below the first. */
 export function fields(
   entries: readonly (readonly [name: string, values: readonly Cell[]])[],
   paint: Paint,

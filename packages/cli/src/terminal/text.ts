@@ -2,9 +2,8 @@
 
 /**
  * Control characters, and format characters such as those that turn the direction of writing. Also
- * code points without a meaning of their own: private use, halves of surrogate pairs, line
- * separators. Not the two joiners (U+200C, U+200D): Persian, Hindi and emoji cannot be written
- * without them.
+ * code points without a meaning of their own (private use, halves of surrogate pairs), and line
+ * separators. The two joiners (U+200C, U+200D) stay: Persian, Hindi and emoji need them.
  */
 const unprintable = /[^\P{C}\u200c\u200d]|[\p{Zl}\p{Zp}]/gu;
 
@@ -15,7 +14,7 @@ export function visible(text: string): string {
   return text.replace(unprintable, escapeCharacter);
 }
 
-/** The same, but line breaks stay. */
+/** Like `visible`, but line breaks stay. */
 export function visibleLines(text: string): string {
   return text.split('\n').map(visible).join('\n');
 }
@@ -28,7 +27,7 @@ function escapeCharacter(character: string): string {
   return code <= 0xff ? `\\x${hex.padStart(2, '0')}` : `\\u{${hex}}`;
 }
 
-/** JSON on one line: tokens as strings, and nothing in it that a terminal would obey. */
+/** JSON on one line: bigints as strings, and no character that a terminal would obey. */
 export function toJson(value: unknown): string {
   const json = JSON.stringify(value, (_key, entry: unknown) =>
     typeof entry === 'bigint' ? entry.toString() : entry,
@@ -48,7 +47,7 @@ const wide =
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** Made when it is needed: it takes 15 ms, and `run`, which rarely needs it, loads this file. */
+/** Made at the first use: it takes 15 ms, and `run` loads this file but rarely needs it. */
 function graphemesOf(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   return segmenter.segment(text);
@@ -75,7 +74,7 @@ export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - columnsOf(text))) + text;
 }
 
-/** `text` if it fits into so many columns, else its beginning and "…". */
+/** `text` if it fits into `columns`, else its beginning and "…". */
 export function clip(text: string, columns: number): string {
   if (columnsOf(text) <= columns) return text;
   let kept = '';
@@ -88,7 +87,7 @@ export function clip(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** Lines of at most so many columns, where words are not longer; undefined: one line. */
+/** Lines of at most `columns`, unless a word is longer. Undefined: one line. */
 export function wrap(text: string, columns: number | undefined): string[] {
   if (columns === undefined) return [text];
   const most = Math.max(columns, 20);

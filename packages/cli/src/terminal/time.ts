@@ -41,7 +41,7 @@ export function milliseconds(ms: number): string {
   return ms < 999.5 ? `${Math.round(ms)}ms` : `${Math.round(ms / 100) / 10}s`;
 }
 
-/** `3 minutes ago`; a clock that is behind the server's sees `in 2 seconds`. */
+/** `3 minutes ago`, or `in 2 seconds` when our clock is behind the clock of the server. */
 export function ago(unixMs: number, nowUnixMs: number): string {
   const seconds = (nowUnixMs - unixMs) / 1000;
   const size = Math.abs(seconds);

@@ -26,7 +26,7 @@ export interface Context extends World {
   note(text: string): void;
 }
 
-/** What `main` runs in: the process, or a test. */
+/** The surroundings of `main`: the process, or a test. */
 export interface Host extends World, TerminalHost {
   /** @returns a function that removes the listener */
   onOutputError(

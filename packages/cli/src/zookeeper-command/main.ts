@@ -35,7 +35,7 @@ export function main(argv: readonly string[], host: Host): Promise<number> {
   );
 }
 
-/** What fails because we were interrupted fails for that reason. */
+/** Reports an interruption in place of the error that the interruption caused. */
 function untilInterrupted(execute: Execute): Execute {
   return async (args, context) => {
     try {

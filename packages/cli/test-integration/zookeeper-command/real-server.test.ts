@@ -1,4 +1,4 @@
-/** What the fake server does not know: TLS, SASL, and a real server's answers to `srvr`. */
+/** For these the fake server is not enough: TLS, SASL, and a real server's answers to `srvr`. */
 
 import type { TestServer } from '@incumbent/zookeeper-testing';
 import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';

@@ -1,4 +1,4 @@
-/** What is different when people look: in this process, because it takes a terminal. */
+/** The output on a terminal. It runs in this process, where a test can pretend to be a terminal. */
 
 import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';

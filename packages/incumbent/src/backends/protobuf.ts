@@ -1,6 +1,6 @@
 /**
- * As much of the protobuf encoding (proto3) as the messages of etcd and of Cloud Storage's objects need. A message is a table of its
- * fields; a field that is not in the table is skipped, whatever its type.
+ * As much of the protobuf encoding (proto3) as the messages of etcd and the objects of Cloud Storage
+ * need. A message is a table of its fields. A field outside the table is skipped, whatever its type.
  *
  *     message := (tag value)*      tag := varint(number << 3 | wire type)
  *     wire types: 0 varint, 1 eight bytes, 2 varint length and so many bytes, 5 four bytes,

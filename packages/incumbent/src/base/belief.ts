@@ -5,7 +5,7 @@ import { Countdown, deadlineAfter } from './deadline.ts';
 
 /**
  * How long a leader may think that it leads: until H after the last confirmation was *sent*, by
- * both clocks (the law is in deadline.ts, its proof in docs/design/time.md).
+ * both clocks. The law is in deadline.ts, its proof in docs/design/time.md.
  */
 export class Belief {
   readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** What a server answers to each request. */
+/** The answer of a server to each request. */
 
 import type {
   AddWatchRequest,

@@ -9,31 +9,37 @@ import { startServer } from './server.ts';
 import { configOf, readZooCfg } from './zoo-cfg.ts';
 
 export interface ZooKeeperOptions extends ServerOptions {
-  /** How many servers, 1 to 9. Default: those of `zooCfg` that vote, else 1. */
+  /** How many servers, 1 to 9. Default: as many as vote in `zooCfg`, else 1. */
   readonly servers?: number;
   /**
-   * Path of a `zoo.cfg`: its settings, as where it comes from. What a test has its own of is left out:
-   * directories, ports, addresses, certificates, the admin server and metrics. What it does not say
-   * is as ZooKeeper has it by default. The other options win over it.
+   * Path of a `zoo.cfg`, such as the one you run in production. The servers get its settings, and
+   * ZooKeeper's defaults for all others. The other options win over it.
+   *
+   * These settings are left out, because each test has its own: directories, ports, addresses,
+   * certificates, the admin server and metrics. Observers are not started. Rejects with a TypeError
+   * when the file has quorums with groups or weights.
    */
   readonly zooCfg?: string | URL;
 }
 
 /** One real ZooKeeper server, or several that are one ensemble. */
 export interface TestZooKeeper extends AsyncDisposable {
-  /** `zk://127.0.0.1:port,…`, with all servers. */
+  /** `zk://127.0.0.1:port,…`, with all servers: give it to `connect()`. */
   readonly connectionString: string;
-  /** `zks://` with all servers; undefined without the option `tls`. */
+  /** `zks://127.0.0.1:port,…`, with all servers. Undefined without the option `tls`. */
   readonly secureConnectionString: string | undefined;
-  /** What a client trusts and shows; undefined without the option `tls`. */
+  /** The CA that a client trusts, and a certificate that it shows. Undefined without `tls`. */
   readonly certificates: TestCertificates | undefined;
-  /** As the servers say, such as `3.8.0`. */
+  /** The version that the first server reports, such as `3.8.0`. */
   readonly version: string;
-  /** Each can be killed, stopped, frozen and restarted. */
+  /** You can kill, stop, freeze, thaw and restart each of them. */
   readonly servers: readonly TestServer[];
-  /** The only server, or the one that leads now. Waits for it, and rejects with `TIMED_OUT`. */
+  /**
+   * The server that leads now, or the only server. Waits for an election, and rejects with
+   * `TIMED_OUT` when it takes too long.
+   */
   leader(options?: WaitOptions): Promise<TestServer>;
-  /** Kills all processes and removes their files, except a `dataDirectory` that was given. Idempotent. */
+  /** Kills all processes and removes their files, but for a `dataDirectory` of yours. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -52,10 +58,14 @@ const names = [
  * await (await zookeeper.leader()).kill();
  * ```
  *
- * Rejects with ServerUnavailableError when Java, ZooKeeper's jars or the wanted version are not on
- * this machine: the message says what to install. Rejects with ServerStartError (and the tail of the
- * output) when a server ends or does not serve within `startTimeoutMs`, and with the reason of
- * `signal`. Nothing is left behind then. `serverAvailable(options)` asks beforehand, to skip a test.
+ * It rejects, and leaves nothing behind:
+ *
+ * - with ServerUnavailableError when Java, ZooKeeper's jars or the wanted version are not on this
+ *   machine. The message says what to install. `serverAvailable(options)` asks beforehand, so that
+ *   you can skip a test.
+ * - with ServerStartError when a server ends, or does not serve within `startTimeoutMs`. The message
+ *   has the end of the server's output.
+ * - with the reason of `signal` when that aborts.
  */
 export async function startZooKeeper(options: ZooKeeperOptions = {}): Promise<TestZooKeeper> {
   checkOptions('startZooKeeper', options, names);

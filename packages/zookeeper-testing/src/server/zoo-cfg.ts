@@ -4,17 +4,17 @@ import type { ServerOptions } from './options.ts';
 type Settings = Readonly<Record<string, string | number | boolean>>;
 
 export interface ZooCfg {
-  /** How many servers of it vote; undefined: it has no `server.N` line. */
+  /** How many of its servers vote. Undefined: it has no `server.N` line. */
   readonly servers: number | undefined;
   readonly settings: Settings;
 }
 
-/** What a test has its own of: places, ports, certificates, and what answers its questions. */
+/** A test has its own places, ports and certificates, and its own ways to ask the servers. */
 const replaced =
   /^(?:dataDir|dataLogDir|clientPort|clientPortAddress|secureClientPort|secureClientPortAddress|serverCnxnFactory|portUnification|dynamicConfigFile|standaloneEnabled|peerType|sslQuorum|4lw\.commands\.whitelist|server\.\d+|(?:admin|metricsProvider|ssl|quorum)\..*)$/;
 const hierarchical = /^(?:group|weight)\.\d+$/;
 
-/** Those of ZooKeeper where the file says nothing. */
+/** ZooKeeper's defaults, for settings that the file does not name. Those of `startServer` differ. */
 const defaults: Settings = {
   tickTime: 3000,
   minSessionTimeout: -1,
@@ -23,7 +23,7 @@ const defaults: Settings = {
   extendedTypesEnabled: false,
 };
 
-/** @throws the error of the file system; TypeError for what it cannot be started with */
+/** @throws the error of the file system; TypeError for a setting that cannot be started */
 export async function readZooCfg(path: string | URL): Promise<ZooCfg> {
   return parseZooCfg(await readFile(path, 'utf8'), String(path));
 }
@@ -48,7 +48,7 @@ export function parseZooCfg(text: string, name: string): ZooCfg {
   return { servers: servers === 0 ? undefined : servers, settings };
 }
 
-/** What `config` is to be; what the options say themselves wins over the file. */
+/** The option `config` for `startServer`. The other options win over the file. */
 export function configOf({ settings }: ZooCfg, options: ServerOptions): Settings {
   const { tickTimeMs, minSessionTimeoutMs, maxSessionTimeoutMs, localSessions } = options;
   return {

@@ -1,4 +1,4 @@
-/** What `watch` prints: the differences between two states of the znodes. */
+/** The output of `watch`: the differences between two states of the znodes. */
 import type { NodeAddress } from '@incumbent/redis-failover';
 import type { Tone } from '../../terminal/style.ts';
 import { primaryOf } from './judge.ts';

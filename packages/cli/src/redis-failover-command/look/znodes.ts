@@ -1,4 +1,4 @@
-/** What stands in ZooKeeper about one set of Redis servers, read once. */
+/** The znodes of one set of Redis servers, read once. */
 
 import type { NodeAddress } from '@incumbent/redis-failover';
 import type { Nodes, Paths, PrimaryRecord, Report } from '@incumbent/redis-failover/internal';

@@ -1,4 +1,4 @@
-/** What a manager tells, as lines of a log. No secret is ever in an event. */
+/** The events of a manager, as lines of a log. No secret is ever in an event. */
 
 import type { ManagerEvent, NodeAddress, NodeSight } from '@incumbent/redis-failover';
 import type { Logger } from 'pino';

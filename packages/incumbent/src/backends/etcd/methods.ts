@@ -1,4 +1,4 @@
-/** What can be called, by its path, with the codecs of its request and response. */
+/** The methods of etcd that we call: the path of each, and the codecs of its request and response. */
 
 import type { Codec } from '../protobuf.ts';
 import * as messages from './messages.ts';
