@@ -172,7 +172,7 @@ export const commands: readonly CommandEntry[] = [
     group: 'Change',
     summary: 'replace the data of a node',
     description:
-      'DATA is text; `-` reads bytes from stdin. Text that begins with - stands behind --.',
+      'DATA is text; `-` reads bytes from stdin. Text that looks like an option stands behind --.',
     operands: [path, data],
     options: [file, nodeVersion],
     examples: [
