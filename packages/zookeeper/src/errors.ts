@@ -370,5 +370,6 @@ export function errorForCode(serverCode: number, context: ErrorContext): ZooKeep
 
 function subject({ operation, path }: ErrorContext): string {
   if (operation === undefined) return path ?? 'zookeeper';
-  return path === undefined ? operation : `${operation} ${path}`;
+  const call = operation === 'create2' ? 'create' : operation; // the caller called `create`
+  return path === undefined ? call : `${call} ${path}`;
 }

@@ -122,8 +122,12 @@ export interface CampaignOnceOptions extends CampaignOptions {
 export interface LeadOptions extends CampaignOnceOptions {
   /**
    * Keeps the seat until this long after the term began, even if the work returns sooner. So a
-   * short job that a clock triggers on many hosts runs once. If the term ends between the return
-   * and that time, no candidate may take the seat for the rest of it. Default 0.
+   * short job that a clock triggers on many hosts runs once. Default 0.
+   *
+   * `lead` resolves when that time is over and the seat is given back. A `signal` that aborts after
+   * the work has returned makes it resolve at once. If the term ends between the return and that
+   * time, no candidate may take the seat for the rest of it. That holds also when the process dies,
+   * once the store has been told that the work is done.
    */
   readonly holdAtLeast?: Duration;
   /**

@@ -67,9 +67,9 @@ export interface Term<Guard = unknown> {
   isLeading(): boolean;
   /**
    * Call it right before each step that only a leader may take.
-   * @param minMs how much belief the next step needs, in ms. Default 0. Must be less than the whole
-   * belief
-   * @throws NotLeadingError unless more than `minMs` of belief is left
+   * @param minMs how much belief (time in which this process surely leads) the next step needs, in
+   * ms. Default 0. Must be less than the whole belief
+   * @throws NotLeadingError when `minMs` or less of belief is left
    * @throws InvalidOptionError
    */
   assertLeading(minMs?: number): void;

@@ -23,7 +23,7 @@ interface Entry {
  * ```ts
  * const clock = new SimulatedClock();
  * const election = createElection({ name: 'jobs', backend: memory(), clock });
- * await clock.advance('15s'); // runs every timer that falls due, in order, and what they cause
+ * await clock.advance('15s'); // runs every timer that falls due, in order, and their promises
  * ```
  */
 export class SimulatedClock implements Clock {
@@ -68,7 +68,8 @@ export class SimulatedClock implements Clock {
   }
 
   /**
-   * Moves both clocks. Runs each timer at its time, and then all that it causes.
+   * Moves both clocks. Runs each timer at its time, and then the promises that it resolves. Does not
+   * wait for sockets, files or `setImmediate`: fake those, or advance in a loop.
    * @throws InvalidOptionError for a value that is no duration, before any clock moves
    */
   async advance(by: Duration): Promise<void> {
@@ -134,8 +135,8 @@ export class SimulatedClock implements Clock {
 }
 
 /**
- * Resolves once no microtask is left: all effects of a timer or a reply have happened. `nextTick`
- * callbacks run only when the microtask queue is empty.
+ * Resolves once no microtask is left: every promise that can settle without I/O has settled.
+ * `nextTick` callbacks run only when the microtask queue is empty.
  */
 export function settle(): Promise<void> {
   return new Promise((resolve) => {

@@ -51,8 +51,8 @@ interface Cell {
 }
 
 /**
- * A lease store in memory. A test can delay, lose, repeat, answer wrongly and hold its operations,
- * for each connection by itself.
+ * A lease store in memory. A test can delay, lose, repeat, fail and hold its operations, for each
+ * connection by itself.
  *
  * ```ts
  * const clock = new SimulatedClock();

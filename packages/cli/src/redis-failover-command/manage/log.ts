@@ -136,7 +136,7 @@ function lineOf(event: ManagerEvent): LogLine {
     }
     case 'config-not-kept': {
       const { node, error } = event;
-      const message = `${node} keeps in its configuration what it was before: ${error.message}`;
+      const message = `CONFIG REWRITE failed on ${node}, so a restart may give it its old role: ${error.message}`;
       return { level: 'info', message, fields: { node, ...errorFields(error) } };
     }
     case 'fenced': {
