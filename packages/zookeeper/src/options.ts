@@ -79,7 +79,10 @@ export interface ClientOptions {
    * no persistent watches. Default: servers of 3.6 and later.
    */
   readonly compatibility?: '3.4' | '3.5' | undefined;
-  /** A source of time, for tests. Default: the machine's clocks. */
+  /**
+   * A source of time, for tests, such as `SimulatedClock` of `incumbent/testing`. Default: the
+   * machine's clocks.
+   */
   readonly clock?: Clock | undefined;
 }
 

@@ -44,14 +44,15 @@ export interface LoggedRequest extends FakeRequest {
 const beginningMs = Date.UTC(2000, 0, 1);
 
 /**
- * A ZooKeeper server in this process, on a loopback socket. It answers as 3.8 does, by a clock that
- * the test moves, and fails when a test tells it to. Nothing is kept on disk. It knows no TLS, no
+ * A ZooKeeper server in this process, on a loopback socket. It answers as 3.8 does, and fails when
+ * a test tells it to. Its clock stands still until the test calls `advance`, or goes on by itself
+ * with `realTime`. The client's clock is another one. Nothing is kept on disk. It knows no TLS, no
  * quotas, and `reconfig` is disabled. It answers SASL as a server without a login configuration:
  * with no token, so that a client with `sasl` is never connected.
  *
  *     await using fake = await FakeZooKeeper.start({ tickTimeMs: 100 });
  *     const client = await connect(fake.connectionString);
- *     fake.faults.next({ opcode: 'create', path: '/a' }, 'dropAfter');
+ *     fake.faults.next({ opcode: 'create2', path: '/a' }, 'dropAfter');
  */
 export class FakeZooKeeper implements AsyncDisposable {
   /** The faults that are to strike. */

@@ -7,7 +7,7 @@ export interface FakeRequest {
   /** The session. In a handshake the one that it asks for; 0n for a new one. */
   readonly sessionId: bigint;
   readonly xid: number;
-  /** `create`, `getData` …, `connect` for the handshake, `unknown` for an unknown opcode. */
+  /** `create2`, `getData` …, `connect` for the handshake, `unknown` for an unknown opcode. */
   readonly opcode: string;
   /** The first of `paths`. */
   readonly path: string | undefined;
