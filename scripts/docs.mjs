@@ -23,6 +23,9 @@ if (!built) {
     tool('vitepress/bin/vitepress.js', 'build', 'docs'),
     base === undefined ? {} : { DOCS_BASE: base },
   );
+  if (!serve && !test) {
+    console.log('built: docs/.vitepress/dist; `npm run docs -- --serve --built` shows it');
+  }
 }
 if (test) {
   const chosen = views === undefined ? [] : ['--views', views];

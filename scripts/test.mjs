@@ -15,7 +15,7 @@ import { root, run, seconds, tool } from './lib/run.mjs';
 // - `mostlyWaits`: needs less than one processor, and its judge leaves the machine seconds or takes
 //   off the time it stood still. Two of these run at once, the longest first, so that none is alone
 //   at the end.
-// Where others use more than half of the processors, less runs at a time. Leases are seconds of the
+// Where others use more than half of the processors, fewer tests run at once. Leases are seconds of the
 // real clock, and a leader with a tenth of a processor loses its lease, as it should.
 const stages = [
   {
@@ -44,7 +44,7 @@ const stages = [
   {
     id: 'unsound',
     name: 'exploration of broken machines',
-    about: 'it must find each way to break a machine',
+    about: 'the exploration must find each way to break a machine',
     script: ['simulation/dist/explore/main.js', '--broken'],
     fillsGaps: true,
     limitMin: 20,
@@ -138,7 +138,10 @@ const ci = process.env.CI === 'true';
 const busy = await busyShare();
 const isBusy = busy > 0.5;
 if (isBusy) {
-  console.log(`others use ${Math.round(busy * 100)} % of the processors: less runs at a time`);
+  const percent = Math.round(busy * 100);
+  console.log(
+    `Other programs use ${percent} % of the processors: fewer tests run at once, so this takes longer`,
+  );
 }
 /** From now on nobody is disturbed by those that fill the gaps. */
 const othersDone = new AbortController();

@@ -42,8 +42,9 @@ npm run mutate -- race.ts '#decide'       mutants whose id contains all of these
   --list            print the mutants and run nothing
   --seeds N         seeds of each mechanism of the simulation (default 150; 0: none)
   --integration     then the integration tests of the package (on real servers, and slow)
-  --most-seconds N  leave out the longest test files that come by a mutant, so that the others
-                    take N s at the most (unit and integration tests each): for a look in a short time; survivors may be none
+  --most-seconds N  for a quick look: leave out the longest test files that reach a mutant, so that
+                    the others take N s at the most (unit and integration tests each).
+                    A reported survivor may be killed by a test left out
   --processes N     mutants at a time (default: one for each processor; integration tests mostly
                     wait, so with them it may be more)
   --json FILE       write what became of each mutant, every now and then`;

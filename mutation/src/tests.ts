@@ -82,7 +82,7 @@ export class Tests {
   }
 
   /**
-   * The files that come by a mutant, in two parts: those that are tried before the seeds are, and those
+   * The files that reach a mutant, in two parts: those that are tried before the seeds are, and those
    * that take longer.
    * @param mostMs what all of them may take together; the longest are left out
    * @param usefulness the files with the highest numbers run first, if they cost the same

@@ -149,6 +149,11 @@ interface Arguments {
 
 function readArguments(): Arguments {
   const names = mechanisms.map(({ name }) => name);
+  const usage =
+    `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join(',')}] [--trace]\n` +
+    '  --hashes FILE         one line for each seed: two runs took the same courses if their files are equal\n' +
+    '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist\n' +
+    '  --background          at the lowest priority, until standard input ends';
   try {
     const { values } = parseArgs({
       options: {
@@ -159,8 +164,13 @@ function readArguments(): Arguments {
         hashes: { type: 'string' },
         library: { type: 'string' },
         background: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
       },
     });
+    if (values.help) {
+      console.log(usage);
+      process.exit(0);
+    }
     const whole = (name: string, text: string) => {
       if (!/^\d{1,9}$/.test(text) || Number(text) === 0) {
         throw new Error(`--${name} takes a whole number from 1, not "${text}"`);
@@ -184,13 +194,7 @@ function readArguments(): Arguments {
       background: values.background ? untilInputEnds() : undefined,
     };
   } catch (error) {
-    console.error(
-      `${(error as Error).message}\n` +
-        `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join(',')}] [--trace]\n` +
-        '  --hashes FILE         one line for each seed: two runs took the same courses if their files are equal\n' +
-        '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist\n' +
-        '  --background          at the lowest priority, until standard input ends',
-    );
+    console.error(`${(error as Error).message}\n${usage}`);
     process.exit(64);
   }
 }

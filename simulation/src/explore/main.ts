@@ -1,11 +1,6 @@
 /**
  * Walks every state that the library's machines can reach in a small world, breadth first. Prints how many states it
  * saw; or, where something does not hold, the shortest way there.
- *
- *   npm run explore [-- --only term,session] [--faults N --terms N] [--broken]
- *
- * `--broken` breaks each machine in each of the ways of its breaks.ts, and fails when it does not
- * find one. `--background` runs at the lowest priority, until standard input ends.
  */
 import process from 'node:process';
 import { parseArgs } from 'node:util';
@@ -16,16 +11,35 @@ import { subjectNamed, subjects } from './subjects.ts';
 import type { Walk } from './walk.ts';
 import type { Job, WorkerData } from './worker.ts';
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', default: subjects.map(({ name }) => name).join(',') },
-    faults: { type: 'string' },
-    terms: { type: 'string' },
-    broken: { type: 'boolean', default: false },
-    background: { type: 'boolean', default: false },
-  },
-});
+const names = subjects.map(({ name }) => name).join(',');
+const usage = `usage: npm run explore [-- --only ${names}] [--faults N] [--terms N] [--broken]
+  --broken       break each machine in each of the ways of its breaks.ts; fails if one is not found
+  --background   at the lowest priority, until standard input ends`;
+const values = readArguments();
 const background = values.background ? untilInputEnds() : undefined;
+
+function readArguments() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        only: { type: 'string', default: names },
+        faults: { type: 'string' },
+        terms: { type: 'string' },
+        broken: { type: 'boolean', default: false },
+        background: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    if (values.help) {
+      console.log(usage);
+      process.exit(0);
+    }
+    return { ...values, subjects: values.only.split(',').map(subjectNamed) };
+  } catch (error) {
+    console.error(`${(error as Error).message}\n${usage}`);
+    process.exit(64);
+  }
+}
 
 function boundsOf({ faults, terms }: Bounds): Bounds {
   return { faults: Number(values.faults ?? faults), terms: Number(values.terms ?? terms) };
@@ -58,7 +72,7 @@ function show({ problem, way }: Walk): void {
 
 let passed = 0;
 let failed = 0;
-for (const subject of values.only.split(',').map(subjectNamed)) {
+for (const subject of values.subjects) {
   const startMs = performance.now();
   if (values.broken) {
     for (const [broken, { name }] of subject.breaks.entries()) {
