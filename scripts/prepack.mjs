@@ -1,4 +1,4 @@
-// What `npm pack` and `npm publish` run in a package first. They ship the code without its comments,
+// `npm pack` and `npm publish` run this in a package first. They ship the code without its comments,
 // and of the types only those that an import of the package leads to: half of what is built. The
 // comments of the public API are in the types.
 //

@@ -47,7 +47,7 @@ export function main(
   );
 }
 
-/** What is missing or too much, with a command line that has it right. */
+/** Says what is missing or too much, with a command line that has it right. */
 function wayOut(refusal: Refusal<CommandEntry>): string {
   const { error, entry, command } = refusal;
   if (entry === undefined) return wordsOf(refusal);

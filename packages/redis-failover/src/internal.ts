@@ -1,6 +1,6 @@
 /**
- * What the command `incumbent-redis` uses beside the public API. It is no part of that API: a patch
- * release may change it, so the command depends on exactly one version of this package.
+ * For the command `incumbent-redis`, beside the public API. It is no part of that API: a patch release
+ * may change it, so the command depends on exactly one version of this package.
  */
 export { requestFailover } from './client/request-failover.ts';
 export type { Nodes, Paths, PrimaryRecord, Report } from './layout.ts';

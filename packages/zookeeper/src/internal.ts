@@ -1,6 +1,6 @@
 /**
- * What our other packages use beside the public API. It is no part of that API: a patch release may
- * change it, so they depend on exactly one version of this package.
+ * For our other packages, beside the public API. It is no part of that API: a patch release may change
+ * it, so they depend on exactly one version of this package.
  */
 export { checkOptions, namesOf } from './arguments.ts';
 export { formatHost } from './connection-string.ts';

@@ -5,7 +5,7 @@ export const commonExitCodes = {
   ok: 0,
   /** Our own mistake. */
   internal: 70,
-  /** What we were asked for cannot be written to stdout. */
+  /** The result cannot be written to stdout. */
   output: 74,
 } as const;
 

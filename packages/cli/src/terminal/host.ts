@@ -1,4 +1,4 @@
-/** What all of our commands have of the world. Tests replace it. */
+/** The world, as all of our commands see it. Tests replace it. */
 
 export interface Output {
   /** @param done called when it is written, or never will be */
@@ -12,7 +12,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type SignalName = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
 
-/** What a command line runs in: the process, or a test. */
+/** A command line runs in it: the process, or a test. */
 export interface Host {
   readonly env: Environment;
   /** For what was asked for. */

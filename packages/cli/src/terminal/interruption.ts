@@ -28,7 +28,7 @@ export class Interruption {
 
   interrupt(name: SignalName): void {
     const error = new InterruptedError(name);
-    // Who asks twice does not want to wait for an orderly end.
+    // A person who asks twice does not want to wait for an orderly end.
     if (this.signal.aborted) this.#host.exit(error.exitCode);
     this.abort(error);
   }

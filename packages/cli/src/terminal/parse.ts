@@ -8,7 +8,7 @@ export interface Entry {
   readonly name: string;
   /** One line for the list of commands, without a full stop. */
   readonly summary: string;
-  /** What the help of the command says; default: the summary. */
+  /** For the help of the command (default: the summary). */
   readonly description?: string;
   /** Under which heading the list of commands has it. */
   readonly group?: string;
@@ -26,7 +26,7 @@ export interface CommandLine<E extends Entry> {
   readonly hints: boolean;
   /** Adds what the help of the program says, and its own options. Its commands inherit some settings. */
   define(program: Command): void;
-  /** What a usage error says; default: commander's words. */
+  /** The words of a usage error (default: commander's). */
   explain?(refusal: Refusal<E>): string;
 }
 

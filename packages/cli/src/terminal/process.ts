@@ -18,7 +18,7 @@ export class ProcessHost implements Host {
   /** @param name of the command, for errors */
   constructor(name: string) {
     this.#name = name;
-    // What drivers do that Node deprecates is our business, and not that of people who read stderr.
+    // Deprecated calls of drivers are our business, and not that of people who read stderr.
     if (!process.env['INCUMBENT_DEBUG']) process.noDeprecation = true;
     process.stderr.on('error', () => {});
   }
@@ -56,7 +56,7 @@ export class ProcessHost implements Host {
     process.exitCode = code;
     const afterStdout = () =>
       process.stderr.write('', () => {
-        // What is left may hang, such as a dead disk, a dead server, or a stdin that nobody closes.
+        // The rest may hang, such as a dead disk, a dead server, or a stdin that nobody closes.
         setTimeout(() => process.exit(), hangingMs).unref();
       });
     if (this.#stdout === undefined) afterStdout();

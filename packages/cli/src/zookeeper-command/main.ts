@@ -35,7 +35,7 @@ export function main(argv: readonly string[], host: Host): Promise<number> {
   );
 }
 
-/** What fails because we were interrupted fails for that reason. */
+/** A command that fails because it was interrupted fails for that reason. */
 function untilInterrupted(execute: Execute): Execute {
   return async (args, context) => {
     try {

@@ -27,8 +27,8 @@ export function parseCommandLine(argv: readonly string[]): Parsed<TableEntry> {
 }
 
 /**
- * What stands in front of the command is global; what stands behind it is the command's, and global
- * where the command has nothing of that name: `-s` and `--version` are both.
+ * Options in front of the command are global. Behind it they are the command's, and global where the
+ * command has none of that name: `-s` and `--version` are both.
  */
 export function lineOf(argv: readonly string[]): CommandLine<TableEntry> {
   return {
@@ -67,7 +67,7 @@ export function lineOf(argv: readonly string[]): CommandLine<TableEntry> {
   };
 }
 
-/** What a command gets of its command line. */
+/** The command line, as a command gets it. */
 export function argumentsOf({ spec }: TableEntry, command: Command): Arguments {
   const specs = optionsBehind(spec);
   const front = command.parent?.opts() ?? {};

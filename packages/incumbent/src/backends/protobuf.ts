@@ -1,6 +1,6 @@
 /**
- * As much of the protobuf encoding (proto3) as the messages of etcd and of Cloud Storage's objects need. A message is a table of its
- * fields; a field that is not in the table is skipped, whatever its type.
+ * As much of the protobuf encoding (proto3) as etcd's messages and Cloud Storage's objects need. A
+ * message is a table of its fields. A field that is not in the table is skipped, whatever its type.
  *
  *     message := (tag value)*      tag := varint(number << 3 | wire type)
  *     wire types: 0 varint, 1 eight bytes, 2 varint length and so many bytes, 5 four bytes,
@@ -289,7 +289,7 @@ class Reader {
     }
     const from = this.#at;
     this.#at += Number(length);
-    // A copy, which `slice` of a Buffer is not: the buffer belongs to the one who has read it from the network.
+    // A copy, which `slice` of a Buffer is not: the buffer belongs to the caller.
     return new Uint8Array(this.#bytes.subarray(from, this.#at));
   }
 

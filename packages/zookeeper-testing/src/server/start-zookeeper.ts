@@ -12,9 +12,9 @@ export interface ZooKeeperOptions extends ServerOptions {
   /** How many servers, 1 to 9. Default: those of `zooCfg` that vote, else 1. */
   readonly servers?: number;
   /**
-   * Path of a `zoo.cfg`: its settings, as where it comes from. What a test has its own of is left out:
-   * directories, ports, addresses, certificates, the admin server and metrics. What it does not say
-   * is as ZooKeeper has it by default. The other options win over it.
+   * Path of a `zoo.cfg`: the servers have its settings. Directories, ports, addresses, certificates,
+   * the admin server and metrics are left out, because a test has its own. A setting that is not in
+   * the file has ZooKeeper's default. The other options win over the file.
    */
   readonly zooCfg?: string | URL;
 }
@@ -25,7 +25,7 @@ export interface TestZooKeeper extends AsyncDisposable {
   readonly connectionString: string;
   /** `zks://` with all servers; undefined without the option `tls`. */
   readonly secureConnectionString: string | undefined;
-  /** What a client trusts and shows; undefined without the option `tls`. */
+  /** A client trusts and shows them; undefined without the option `tls`. */
   readonly certificates: TestCertificates | undefined;
   /** As the servers say, such as `3.8.0`. */
   readonly version: string;

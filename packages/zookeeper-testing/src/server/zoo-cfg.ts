@@ -9,7 +9,7 @@ export interface ZooCfg {
   readonly settings: Settings;
 }
 
-/** What a test has its own of: places, ports, certificates, and what answers its questions. */
+/** Left out, because a test has its own: places, ports, certificates, and the answers it asks for. */
 const replaced =
   /^(?:dataDir|dataLogDir|clientPort|clientPortAddress|secureClientPort|secureClientPortAddress|serverCnxnFactory|portUnification|dynamicConfigFile|standaloneEnabled|peerType|sslQuorum|4lw\.commands\.whitelist|server\.\d+|(?:admin|metricsProvider|ssl|quorum)\..*)$/;
 const hierarchical = /^(?:group|weight)\.\d+$/;
@@ -48,7 +48,7 @@ export function parseZooCfg(text: string, name: string): ZooCfg {
   return { servers: servers === 0 ? undefined : servers, settings };
 }
 
-/** What `config` is to be; what the options say themselves wins over the file. */
+/** The option `config` that says all this. The options themselves win over the file. */
 export function configOf({ settings }: ZooCfg, options: ServerOptions): Settings {
   const { tickTimeMs, minSessionTimeoutMs, maxSessionTimeoutMs, localSessions } = options;
   return {
