@@ -88,6 +88,7 @@ function isOfClient(error: unknown): error is ClientError {
 
 /** Which request of the protocol it was is of no use to a person who knows the command. */
 function withoutOperation({ message, operation }: ClientError): string {
-  const prefix = operation ?? 'zookeeper';
+  // The client's messages name the call: `create2` of the protocol is its `create`.
+  const prefix = operation === 'create2' ? 'create' : (operation ?? 'zookeeper');
   return message.startsWith(prefix) ? message.slice(prefix.length).replace(/^:? /, '') : message;
 }

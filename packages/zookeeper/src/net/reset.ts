@@ -1,4 +1,11 @@
-import type { Socket } from 'node:net';
+/** As much of a socket of `node:net` as is needed here: users need no types of Node for it. */
+export interface ResettableSocket {
+  readonly connecting: boolean;
+  readonly destroyed: boolean;
+  readonly writableEnded: boolean;
+  destroy(): unknown;
+  resetAndDestroy(): unknown;
+}
 
 /**
  * Closes a TCP socket at once with a reset, if that is possible: bytes that the kernel has not sent
@@ -6,7 +13,7 @@ import type { Socket } from 'node:net';
  * ended must not be reset. Node would leave its handle open, and spin for ever at the exit of the
  * process.
  */
-export function resetSocket(socket: Socket): void {
+export function resetSocket(socket: ResettableSocket): void {
   if (socket.connecting || socket.destroyed || socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();
 }
