@@ -1,7 +1,16 @@
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createVitest } from 'vitest/node';
 import { hasFailed, ofThisRun } from '../src/of-this-run.ts';
+
+// A run of vitest in which a test fails leaves its exit code to the process.
+let exitCode: typeof process.exitCode;
+beforeEach(() => {
+  exitCode = process.exitCode;
+});
+afterEach(() => {
+  process.exitCode = exitCode;
+});
 
 const fixture = fileURLToPath(new URL('fixtures/failing-tests', import.meta.url));
 

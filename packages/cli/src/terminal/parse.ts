@@ -105,6 +105,9 @@ export function parse<E extends Entry>(
     program.outputHelp({ error: true });
     return { kind: 'help', text, isAskedFor: false };
   }
+  // For help, commander takes the exit code that the process has got so far.
+  const { exitCode } = process;
+  process.exitCode = undefined;
   try {
     program.parse(argv, { from: 'user' });
   } catch (error) {
@@ -115,6 +118,8 @@ export function parse<E extends Entry>(
     const refusal = { error, entry, command, argv };
     const words = line.explain?.(refusal) ?? wordsOf(refusal);
     throw new UsageError(words, line.usageExitCode, hintOf(line, entry));
+  } finally {
+    process.exitCode = exitCode;
   }
   if (came.to === undefined) throw new Error(`${line.name} has no command for that`);
   return { kind: 'run', ...came.to };

@@ -62,6 +62,17 @@ test('help is asked for in four ways', () => {
   expect(parseCommandLine(['rm', '-h'])).toEqual({ ...help, text: rm });
 });
 
+test('help is help, also in a process that is to end with another exit code', () => {
+  const { exitCode } = process;
+  process.exitCode = 1;
+  try {
+    expect(parseCommandLine(['help'])).toMatchObject({ kind: 'help', isAskedFor: true });
+    expect(process.exitCode).toBe(1);
+  } finally {
+    process.exitCode = exitCode;
+  }
+});
+
 test('repeated options add up where that makes sense, else the last one counts', () => {
   const { args } = run('--auth', 'a:1', '-s', 'x', 'ls', '--auth', 'b:2', '-s', 'y');
   expect(args.all('auth')).toEqual(['a:1', 'b:2']);
