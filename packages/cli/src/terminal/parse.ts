@@ -60,7 +60,7 @@ export function parse<E extends Entry>(
   line: CommandLine<E>,
   host: Pick<Host, 'stdout' | 'stderr'>,
 ): Parsed<E> {
-  let text = '';
+  let [text, asError] = ['', ''];
   const came: { to?: Chosen<E>; refused?: Chosen<E> } = {};
   const program = new Command(line.name)
     .configureHelp({ subcommandTerm: (command) => command.name() })
@@ -69,15 +69,16 @@ export function parse<E extends Entry>(
       throw new CommanderError(0, versionCode, '');
     });
   // Inherited by the commands, which are made after this.
-  const write = (more: string) => {
-    text += more;
-  };
   program
     .exitOverride()
     .helpOption('-h, --help', 'show this help')
     .configureOutput({
-      writeOut: write,
-      writeErr: write,
+      writeOut: (more) => {
+        text += more;
+      },
+      writeErr: (more) => {
+        asError += more;
+      },
       // Errors are reported by who asked.
       outputError: () => {},
       getOutHelpWidth: () => host.stdout.columns ?? 80,
@@ -103,14 +104,15 @@ export function parse<E extends Entry>(
   }
   if (argv.length === 0) {
     program.outputHelp({ error: true });
-    return { kind: 'help', text, isAskedFor: false };
+    return { kind: 'help', text: asError, isAskedFor: false };
   }
   try {
     program.parse(argv, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === versionCode) return { kind: 'version' };
-    if (error.exitCode === 0) return { kind: 'help', text, isAskedFor: true };
+    // Its exit code may be one that this process has from elsewhere.
+    if (text !== '') return { kind: 'help', text, isAskedFor: true };
     const { entry, command } = came.refused ?? { entry: undefined, command: program };
     const refusal = { error, entry, command, argv };
     const words = line.explain?.(refusal) ?? wordsOf(refusal);
