@@ -80,6 +80,7 @@ function setUp(
     },
     candidate: { id: 'a', incarnation: 'of a', addresses: [], metadata: {} },
     actors: 'self',
+    readiness: undefined,
     onBelief: told(belief),
     watchdog,
     ...options,

@@ -56,8 +56,9 @@ export class EventLog {
   /**
    * Passes on what the library reports about this election.
    * @param programActs whether anything of the program can still do something
+   * @param tellsReady whether people are told that the term is ready
    */
-  follow(programActs: () => boolean): void {
+  follow(programActs: () => boolean, tellsReady: boolean): void {
     this.#on('incumbent:waiting', () => ({ event: 'waiting' }));
     this.#on('incumbent:waiting-for', ({ why }) => ({
       event: 'waiting-for',
@@ -76,6 +77,12 @@ export class EventLog {
     this.#on('incumbent:leading', ({ token }) => ({
       event: 'leading',
       sentence: `leading (token ${token})`,
+      fields: { token },
+    }));
+    this.#on('incumbent:ready', ({ token }) => ({
+      event: 'ready',
+      // Without --ready-when or --notify it says no more than the line before.
+      ...(tellsReady ? { sentence: `ready (token ${token})` } : {}),
       fields: { token },
     }));
     this.#on('incumbent:unconfirmed', ({ token, remainingMs, error }) => ({

@@ -7,6 +7,7 @@ import { toJson } from '../terminal/text.ts';
 export interface LiveStatus {
   /** 503 on /healthz: a term is held that cannot be confirmed, or that is over and still works. */
   readonly healthy: boolean;
+  /** It leads and its program is ready: 200 on /leader. */
   readonly leading: boolean;
   /** The fields that /status shows. */
   readonly fields: Readonly<Record<string, unknown>>;

@@ -2,9 +2,11 @@ import { spawn } from 'node:child_process';
 
 /**
  * Runs `command` with the shell, without output. Resolves when it ended with 0.
+ * @param option the option that it was given with, for the error
  * @throws an Error that says how it ended; `signal` kills it with all that it started
  */
-export function runHealthCommand(
+export function runShellCheck(
+  option: string,
   command: string,
   env: Readonly<Record<string, string>>,
   cwd: string,
@@ -31,12 +33,12 @@ export function runHealthCommand(
       signal.removeEventListener('abort', kill);
       kill();
       if (code === 0) resolve();
-      else reject(new Error(`--health ${command}: ${by ?? exitWords(code)}`));
+      else reject(new Error(`${option} ${command}: ${by ?? exitWords(code)}`));
     });
   });
 }
 
-/** As the shell means them: a command that the shell could not start says nothing about health. */
+/** As the shell means them: a command that the shell could not start has checked nothing. */
 function exitWords(code: number | null): string {
   const why =
     code === 127 ? ' (command not found)' : code === 126 ? ' (command cannot be executed)' : '';
