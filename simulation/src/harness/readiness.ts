@@ -7,7 +7,7 @@ import type { Coverage } from './coverage.ts';
 import type { Random } from './random.ts';
 import type { World } from './world.ts';
 
-/** What a promise of readiness is judged by, in one election. */
+/** The judge of the promises of readiness, in one election. */
 export class Readiness {
   /** Terms that have begun and whose work has not called `ready()` yet. */
   readonly #unready = new Set<bigint>();

@@ -198,6 +198,12 @@ async function otherThanMeant(
  */
 function readinessOf(options: RunOptions): Readiness | undefined {
   const { readyWhen: command, readyEvery, readyTimeout, notify } = options;
+  if (readyTimeout !== undefined && parseDuration('--ready-timeout', readyTimeout) === 0) {
+    throw new UsageError(
+      `--ready-timeout ${readyTimeout}: no program could become ready before it is over; give more ` +
+        'than 0',
+    );
+  }
   if (readyEvery !== undefined && command === undefined) {
     throw new UsageError(
       `--ready-every ${readyEvery} says how often --ready-when runs, and there is no --ready-when: ` +

@@ -326,16 +326,16 @@ export class Runner implements Supervision {
     const remainingMs = term?.remaining() ?? 0;
     // A term that is given up by choice is renewed until the program has ended.
     const lost = state === 'stopping' && remainingMs <= this.#election.timing.stopMarginMs;
-    const leads = term?.isLeading() === true && state !== 'stopping';
+    const leading = term?.isLeading() === true && state !== 'stopping';
     return {
-      leading: leads && term?.isReady === true,
+      leading,
+      ready: leading && term?.isReady === true,
       healthy: state !== 'uncertain' && !lost && !(over && this.running !== undefined),
       fields: {
         election: this.#election.name,
         candidate: this.events.candidate,
         state: over ? 'waiting' : state,
         token: over ? null : (term?.token ?? null),
-        ready: leads ? (term?.isReady ?? null) : null,
         since: over || term === undefined ? null : new Date(term.sinceUnixMs).toISOString(),
         remainingMs: Math.round(remainingMs),
         program: this.running?.pid ?? null,
