@@ -329,7 +329,7 @@ export async function bounded<T>(
   });
 }
 
-function tooLate(timeoutMs: number, url: string): CommandError {
+export function tooLate(timeoutMs: number, url: string): CommandError {
   return new CommandError(
     tooLateCode,
     exitCodes.storeUnavailable,

@@ -1,6 +1,6 @@
 import type { CandidateInfo, View } from 'incumbent';
 import { formatDuration, parseDuration } from 'incumbent';
-import { leave, look, openElection, untilThere } from '../ask.ts';
+import { leave, look, openElection, tooLate, untilThere } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { LeaderOptions } from '../options.ts';
@@ -59,38 +59,50 @@ async function presentLeader(options: LeaderOptions, context: Context): Promise<
 /** As long as a term may take to become ready, unless its leader says otherwise. */
 const waitByDefault = '60s';
 const wasEnded = 'it was ended for everybody';
+const lateReason = new Error('late');
 
-/** Waits for a leader that is ready. */
+/** Waits for a leader that is ready. The time of `--wait` counts from the first look. */
 async function readyLeader(options: LeaderOptions, context: Context): Promise<Led> {
   const waitMs = parseDuration('--wait', options.wait ?? waitByDefault);
   const opened = await openElection(options, context);
-  const { election } = opened;
-  const late = AbortSignal.timeout(waitMs);
-  const signal = AbortSignal.any([context.signal, late]);
-  // Observing alone does not keep a process alive.
-  const stayAlive = setInterval(() => {}, 2 ** 30);
+  const { election, store } = opened;
+  const late = new AbortController();
+  const signal = AbortSignal.any([context.signal, late.signal]);
+  // Observing alone does not keep a process alive: this does.
+  const giveUpAfter = (ms: number) => setTimeout(() => late.abort(lateReason), ms);
+  const timeoutMs = parseDuration('--timeout', options.timeout);
+  let timer = giveUpAfter(timeoutMs);
   let last: View | undefined;
+  const see = (view: View) => {
+    if (last === undefined) {
+      clearTimeout(timer);
+      timer = giveUpAfter(waitMs);
+    }
+    last = view;
+  };
   try {
-    await untilThere(opened, options, context, signal);
+    await untilThere(opened, options, context, signal, () => {
+      see({ state: 'vacant', sinceUnixMs: Date.now() });
+    });
     for await (const view of election.observe({ signal })) {
-      last = view;
+      see(view);
       if (isLed(view) && view.ready !== false) return view;
       if (view.state === 'ended') throw nobody(options, wasEnded);
     }
   } catch (error) {
-    if (!late.aborted || error !== late.reason) throw error;
+    if (error !== lateReason) throw error;
   } finally {
-    clearInterval(stayAlive);
+    clearTimeout(timer);
     leave(election);
   }
   context.signal.throwIfAborted();
-  throw notReady(options, last, waitMs);
+  throw last === undefined ? tooLate(timeoutMs, store.url) : notReady(options, last, waitMs);
 }
 
 /** @param last the last view that there was in the time */
-function notReady(options: LeaderOptions, last: View | undefined, waitMs: number): CommandError {
+function notReady(options: LeaderOptions, last: View, waitMs: number): CommandError {
   const time = formatDuration(waitMs);
-  if (last?.state === 'unknown') {
+  if (last.state === 'unknown') {
     const { error } = last;
     const cause = error === undefined ? {} : { cause: error };
     return new CommandError(
@@ -100,7 +112,7 @@ function notReady(options: LeaderOptions, last: View | undefined, waitMs: number
       cause,
     );
   }
-  if (last === undefined || !isLed(last)) return nobody(options, `it stayed vacant for ${time}`);
+  if (!isLed(last)) return nobody(options, `it stayed vacant for ${time}`);
   return new CommandError(
     'NOT_READY',
     exitCodes.no,
