@@ -80,7 +80,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #stopTimer: Timer | undefined;
   /** For the time that the work may take while it is renewed, and then for the end of belief. */
   #closingTimer: Timer | undefined;
-  /** Ends a term whose work does not become ready. */
+  /** Ends a term that no record shows as ready in time. */
   #readyTimer: Timer | undefined;
   #isWorkOfLead = false;
   #endListener: (() => void) | undefined;
@@ -180,11 +180,13 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#work.signal.throwIfAborted();
     signal?.throwIfAborted();
     if (!this.isReady) {
-      this.#readyTimer?.cancel();
       this.#want({ ...this.#wanted.state, ready: undefined });
       // Not left to the wait below: its caller may give up sooner than the record shows it.
       this.#wanted.untilShown(this.#work.signal).then(
-        () => publish('incumbent:ready', this, { token: this.token }),
+        () => {
+          this.#readyTimer?.cancel();
+          publish('incumbent:ready', this, { token: this.token });
+        },
         () => {},
       );
     }

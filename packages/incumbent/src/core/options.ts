@@ -81,9 +81,9 @@ export interface CampaignOptions {
    */
   readonly ready?: 'manual';
   /**
-   * Only with `ready: 'manual'`: how long after its begin a term may take to become ready. Then it
-   * ends with the reason `not-ready`, and other candidates go first. Default 60 s. The whole time
-   * counts in which this process leads.
+   * Only with `ready: 'manual'`: how long after its begin a term may take until the record shows
+   * that it is ready. Then it ends with the reason `not-ready`, and other candidates go first.
+   * Default 60 s.
    */
   readonly readyTimeout?: Duration;
   /**
