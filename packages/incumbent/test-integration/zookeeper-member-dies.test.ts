@@ -30,7 +30,8 @@ describe.skipIf(missing !== undefined)('a member of the ensemble dies', () => {
     const server = ensemble.servers.find(
       ({ host, port }) => `${host}:${port}` === client.session?.server,
     );
-    if (server === undefined) throw new Error(`no server of the ensemble: ${client.session?.server}`);
+    if (server === undefined)
+      throw new Error(`no server of the ensemble: ${client.session?.server}`);
     return server;
   }
 
@@ -70,52 +71,55 @@ describe.skipIf(missing !== undefined)('a member of the ensemble dies', () => {
       Array.from({ length: Math.ceil(rounds / 2) }, (_, round) => ({ whom, how, round })),
     ),
   );
-  it.each(cases)('under $whom, $how ($round): the leader keeps its token', async ({ whom, how }) => {
-    names += 1;
-    const name = `death-${names}`;
-    const leading = await clientOn(() => true);
-    const home = serverOf(leading);
-    const following = await clientOn((server) => (server === home) === (whom === 'both'));
-    const struck = whom === 'follower' ? serverOf(following) : home;
-    const term = await candidate(leading, 'leader', name).campaign();
-    const follower = candidate(following, 'follower', name);
-    let isFollowing = false;
-    const next = follower.campaign({
-      onStatus: ({ role }) => {
-        isFollowing ||= role === 'follower';
-      },
-    });
-    next.catch(() => {});
-    await until('it follows', () => isFollowing);
+  it.each(cases)(
+    'under $whom, $how ($round): the leader keeps its token',
+    async ({ whom, how }) => {
+      names += 1;
+      const name = `death-${names}`;
+      const leading = await clientOn(() => true);
+      const home = serverOf(leading);
+      const following = await clientOn((server) => (server === home) === (whom === 'both'));
+      const struck = whom === 'follower' ? serverOf(following) : home;
+      const term = await candidate(leading, 'leader', name).campaign();
+      const follower = candidate(following, 'follower', name);
+      let isFollowing = false;
+      const next = follower.campaign({
+        onStatus: ({ role }) => {
+          isFollowing ||= role === 'follower';
+        },
+      });
+      next.catch(() => {});
+      await until('it follows', () => isFollowing);
 
-    const confirmed = confirmationsOf(term.token);
-    await strike(struck, how);
-    const struckAtMs = performance.now();
-    // One may have been under way. The second was sent after the strike.
-    const before = confirmed.count;
-    await until('it is confirmed', () => confirmed.count >= before + 2 || term.signal.aborted);
-    if (rounds > 1) {
-      const ms = Math.round(performance.now() - struckAtMs);
-      console.log(`under ${whom}, ${how}: confirmed twice within ${ms} ms`);
-    }
-    expect(term.signal.reason).toBeUndefined();
-    expect(term.isLeading()).toBe(true);
-    if (whom !== 'follower') expect(serverOf(leading)).not.toBe(struck);
-    // The follower says so too, when its client has found a server that serves.
-    let view: View | undefined;
-    await until('the follower sees', async () => {
-      view = await follower.leader().catch(() => undefined);
-      return view !== undefined;
-    });
-    expect(view).toMatchObject({ state: 'led', token: term.token, leader: { id: 'leader' } });
+      const confirmed = confirmationsOf(term.token);
+      await strike(struck, how);
+      const struckAtMs = performance.now();
+      // One may have been under way. The second was sent after the strike.
+      const before = confirmed.count;
+      await until('it is confirmed', () => confirmed.count >= before + 2 || term.signal.aborted);
+      if (rounds > 1) {
+        const ms = Math.round(performance.now() - struckAtMs);
+        console.log(`under ${whom}, ${how}: confirmed twice within ${ms} ms`);
+      }
+      expect(term.signal.reason).toBeUndefined();
+      expect(term.isLeading()).toBe(true);
+      if (whom !== 'follower') expect(serverOf(leading)).not.toBe(struck);
+      // The follower says so too, when its client has found a server that serves.
+      let view: View | undefined;
+      await until('the follower sees', async () => {
+        view = await follower.leader().catch(() => undefined);
+        return view !== undefined;
+      });
+      expect(view).toMatchObject({ state: 'led', token: term.token, leader: { id: 'leader' } });
 
-    await term[Symbol.asyncDispose]();
-    expect(await term.ended).toMatchObject({ reason: 'resigned', released: true });
-    const won = await next;
-    expect(won.token).toBeGreaterThan(term.token);
-    expect(won.isLeading()).toBe(true);
-    await won[Symbol.asyncDispose]();
-  });
+      await term[Symbol.asyncDispose]();
+      expect(await term.ended).toMatchObject({ reason: 'resigned', released: true });
+      const won = await next;
+      expect(won.token).toBeGreaterThan(term.token);
+      expect(won.isLeading()).toBe(true);
+      await won[Symbol.asyncDispose]();
+    },
+  );
 });
 
 /** Undefined: it does not serve. */

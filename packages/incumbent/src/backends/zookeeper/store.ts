@@ -473,7 +473,46 @@ export class ZooKeeperStore implements QueueStore {
           }
         }),
       clear: (signal) => this.remove(path, signal),
+      idOf: (signal) =>
+        this.#attempt(async () => (await this.#client.stat(path, { signal })).stat?.czxid),
+      strangers: (signal) => this.#strangers(path, signal),
+      removeElection: (version, signal) => this.#removeElection(path, version, signal),
     };
+  }
+
+  async #strangers(markPath: string, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#attempt(async () => {
+      try {
+        const { children } = await this.#client.getChildren(this.#path, { signal });
+        return children.filter(
+          (child) =>
+            this.#layout.sequenceOf(child) === undefined && `${this.#path}/${child}` !== markPath,
+        );
+      } catch (error) {
+        if (codeOf(error) === 'NO_NODE') return [];
+        throw error;
+      }
+    });
+  }
+
+  async #removeElection(
+    markPath: string,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<'removed' | 'conflict'> {
+    if (typeof version !== 'number') return 'conflict';
+    try {
+      await this.#client
+        .transaction()
+        .delete(markPath)
+        .delete(this.#path, version)
+        .commit({ signal });
+      return 'removed';
+    } catch (error) {
+      const code = refusalOf(error)?.code ?? '';
+      if (['NO_NODE', 'BAD_VERSION', 'NOT_EMPTY'].includes(code)) return 'conflict';
+      throw storeError(error, this.#path);
+    }
   }
 
   async #attempt<T>(operation: () => Promise<T>): Promise<T> {

@@ -223,4 +223,13 @@ export interface EndMark {
   watch(signal: AbortSignal): Promise<Watched<boolean> & { readonly changed: Promise<boolean> }>;
   set(signal: AbortSignal): Promise<void>;
   clear(signal: AbortSignal): Promise<void>;
+  /** Another one each time that the mark is set. Undefined: it is not set. */
+  idOf(signal: AbortSignal): Promise<bigint | undefined>;
+  /** The children of the election that are neither places nor the mark. */
+  strangers(signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * Atomic. Deletes the mark and the election. `conflict`: the record has another version, a place
+   * or another child is there, or the mark is not.
+   */
+  removeElection(version: Version, signal: AbortSignal): Promise<'removed' | 'conflict'>;
 }
