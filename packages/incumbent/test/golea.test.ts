@@ -18,7 +18,7 @@ import {
 
 interface Ours {
   readonly through?: { readonly connectionString: string };
-  /** What happens around the calls of its client. */
+  /** Adds to the calls of its client. */
   readonly wrap?: (client: ZooKeeper) => ZooKeeper;
   readonly options?: ZooKeeperOptions;
 }
