@@ -68,7 +68,11 @@ describe.skipIf(missing !== undefined)('a member of the ensemble dies', () => {
   const under = ['leader', 'follower', 'both'] as const;
   const cases = under.flatMap((whom) =>
     (['killed', 'frozen'] as const).flatMap((how) =>
-      Array.from({ length: Math.ceil(rounds / 2) }, (_, round) => ({ whom, how, round })),
+      Array.from({ length: Math.ceil(rounds / 2) }, (_, index) => ({
+        whom,
+        how,
+        round: index + 1,
+      })),
     ),
   );
   it.each(cases)(

@@ -405,9 +405,6 @@ describe.concurrent('when the election is removed with its end', () => {
     const removed = (await arena.ours('operator')).end({ remove: true });
     removed.catch(() => {});
     await until('it is told', () => term.signal.aborted);
-    await until('it waits for the leader', () =>
-      arena.fake.watches().some(({ path, mode }) => path === '/e/le_0000000000' && mode !== ''),
-    );
     await (await arena.ours('reopener')).reopen();
     await term[Symbol.asyncDispose]();
     await expect(removed).rejects.toThrow(/was reopened while it was being removed/);

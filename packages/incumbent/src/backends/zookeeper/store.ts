@@ -13,6 +13,7 @@ import type {
   Place,
   QueueStore,
   RecordReading,
+  Removal,
   Version,
   Watched,
 } from '../../mechanisms/queue/store.ts';
@@ -55,6 +56,7 @@ export class ZooKeeperStore implements QueueStore {
   readonly session: ZooKeeperSession;
   readonly isMixed: boolean;
   readonly endMark?: EndMark;
+  readonly removal?: Removal;
   readonly isSame?: (place: Place, signal: AbortSignal) => Promise<boolean>;
   readonly #client: ZooKeeperClient;
   readonly #layout: QueueLayout;
@@ -82,7 +84,9 @@ export class ZooKeeperStore implements QueueStore {
     const { endMark, recurs } = settings.layout;
     if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
     this.#markPath = `${settings.path}/${endMark}`;
-    if (endMark !== undefined) this.endMark = this.#endMark(this.#markPath);
+    if (endMark === undefined) return;
+    this.endMark = this.#endMark(this.#markPath);
+    this.removal = this.#removal(this.#markPath);
   }
 
   /** The node is the election's child, by whatever path the writer knows the election. */
@@ -473,10 +477,15 @@ export class ZooKeeperStore implements QueueStore {
           }
         }),
       clear: (signal) => this.remove(path, signal),
-      idOf: (signal) =>
-        this.#attempt(async () => (await this.#client.stat(path, { signal })).stat?.czxid),
-      strangers: (signal) => this.#strangers(path, signal),
-      removeElection: (version, signal) => this.#removeElection(path, version, signal),
+    };
+  }
+
+  #removal(markPath: string): Removal {
+    return {
+      markId: (signal) =>
+        this.#attempt(async () => (await this.#client.stat(markPath, { signal })).stat?.czxid),
+      strangers: (signal) => this.#strangers(markPath, signal),
+      remove: (version, signal) => this.#removeElection(markPath, version, signal),
     };
   }
 

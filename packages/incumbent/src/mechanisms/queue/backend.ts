@@ -45,8 +45,8 @@ export class QueueElection<Guard> implements ElectionBackend<Guard> {
   }
 
   get endAndRemove(): ElectionBackend<Guard>['endAndRemove'] {
-    const { endMark } = this.#parts.store;
-    return endMark && ((signal) => endAndRemove(this.#parts, endMark, signal));
+    const { removal } = this.#parts.store;
+    return removal && ((signal) => endAndRemove(this.#parts, removal, signal));
   }
 
   get deleteCandidates(): ElectionBackend<Guard>['deleteCandidates'] {

@@ -18,7 +18,7 @@ import { asking } from './ask.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { viewOf } from './observer.ts';
 import type { QueueParts } from './settings.ts';
-import type { EndMark, Member, RecordReading } from './store.ts';
+import type { Member, RecordReading, Removal } from './store.ts';
 
 /** One look at the ended election. */
 interface Sight {
@@ -32,22 +32,22 @@ interface Sight {
 
 export async function endAndRemove<Guard>(
   parts: QueueParts<Guard>,
-  mark: EndMark,
+  removal: Removal,
   signal: AbortSignal,
 ): Promise<AdminResult> {
   const { store, scope } = parts;
   const ask = asking(scope, signal);
   // Before anything is changed.
-  await refuseStrangers(scope.election, mark, ask);
+  await refuseStrangers(scope.election, removal, ask);
   const ending = await administerQueue(store, scope, { kind: 'end' }, signal);
-  const removal = new Removal(parts, mark, ask, signal);
-  const look = () => removal.look();
+  const remover = new Remover(parts, removal, ask, signal);
+  const look = () => remover.look();
   const removed = await administer(scope, { kind: 'removing the election' }, look, signal);
   return { ...ending, changed: ending.changed || removed.changed };
 }
 
-async function refuseStrangers(election: string, mark: EndMark, ask: Ask): Promise<void> {
-  const strangers = await ask('listing', (operation) => mark.strangers(operation));
+async function refuseStrangers(election: string, removal: Removal, ask: Ask): Promise<void> {
+  const strangers = await ask('listing', (operation) => removal.strangers(operation));
   if (strangers.length === 0) return;
   const named = strangers.slice(0, 5).map((child) => JSON.stringify(child));
   const others = strangers.length > 5 ? ` and ${strangers.length - 5} more` : '';
@@ -57,9 +57,9 @@ async function refuseStrangers(election: string, mark: EndMark, ask: Ask): Promi
   );
 }
 
-class Removal<Guard> {
+class Remover<Guard> {
   readonly #parts: QueueParts<Guard>;
-  readonly #mark: EndMark;
+  readonly #removal: Removal;
   readonly #ask: Ask;
   readonly #signal: AbortSignal;
   /** The end that is carried out. A later one is another operator's. */
@@ -69,9 +69,9 @@ class Removal<Guard> {
   /** How long the leader may take to go, monotonic. */
   #leaderUntilMs: number | undefined;
 
-  constructor(parts: QueueParts<Guard>, mark: EndMark, ask: Ask, signal: AbortSignal) {
+  constructor(parts: QueueParts<Guard>, removal: Removal, ask: Ask, signal: AbortSignal) {
     this.#parts = parts;
-    this.#mark = mark;
+    this.#removal = removal;
     this.#ask = ask;
     this.#signal = signal;
   }
@@ -82,7 +82,7 @@ class Removal<Guard> {
     const reading = await this.#ask('reading', (operation) => store.read(operation));
     const members = await this.#ask('listing', (operation) => store.members(operation));
     const markId = await this.#ask('looking for the mark', (operation) =>
-      this.#mark.idOf(operation),
+      this.#removal.markId(operation),
     );
     const place = leaderPlaceIn(store, reading.record);
     const leader = members.find(({ name }) => name === place);
@@ -131,10 +131,10 @@ class Removal<Guard> {
       return false;
     }
     const outcome = await this.#ask('removing the election', (operation) =>
-      this.#mark.removeElection(reading.version, operation),
+      this.#removal.remove(reading.version, operation),
     );
     if (outcome === 'removed') return true;
-    await refuseStrangers(this.#parts.scope.election, this.#mark, this.#ask);
+    await refuseStrangers(this.#parts.scope.election, this.#removal, this.#ask);
     return false;
   }
 
