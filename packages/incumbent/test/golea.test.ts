@@ -6,12 +6,14 @@ import { FakeZooKeeper, startProxy } from '@incumbent/zookeeper-testing';
 import { describe, it } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
+import { memory } from '../src/backends/memory/index.ts';
 import type { ZooKeeperGuard, ZooKeeperOptions } from '../src/backends/zookeeper/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Election } from '../src/index.ts';
 import {
   createElection,
   ElectionEndedError,
+  InvalidOptionError,
   MisuseError,
   StoreUnsuitableError,
 } from '../src/index.ts';
@@ -21,6 +23,7 @@ interface Ours {
   /** Adds to the calls of its client. */
   readonly wrap?: (client: ZooKeeper) => ZooKeeper;
   readonly options?: ZooKeeperOptions;
+  readonly stopTimeout?: string;
 }
 
 class Arena implements AsyncDisposable {
@@ -43,7 +46,12 @@ class Arena implements AsyncDisposable {
 
   async ours(
     id: string,
-    { through = this.fake, wrap = (client) => client, options = {} }: Ours = {},
+    {
+      through = this.fake,
+      wrap = (client) => client,
+      options = {},
+      stopTimeout = '60s',
+    }: Ours = {},
   ): Promise<Election<ZooKeeperGuard>> {
     const client = await connect(through.connectionString, { sessionTimeoutMs: 4_000 });
     const backend = zookeeper(wrap(client), {
@@ -53,7 +61,7 @@ class Arena implements AsyncDisposable {
       predecessorWait: 'off',
       ...options,
     });
-    const election = createElection({ name: 'e', backend, candidate: { id }, stopTimeout: '60s' });
+    const election = createElection({ name: 'e', backend, candidate: { id }, stopTimeout });
     this.#open.push(client, election);
     return election;
   }
@@ -165,6 +173,25 @@ describe.concurrent('when the mark of the end appears', () => {
     expect(await outcome).toBeInstanceOf(ElectionEndedError);
     await until('its place is gone', () => arena.children().length === 2);
     expect(arena.children()).toEqual(['DONE', leader.slice(3)]);
+  });
+
+  it('each of ours, leader or follower, has one watch on it, and leaves by that one', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    const term = await (await arena.ours('a')).campaign();
+    const b = await joined(arena, await arena.ours('b'));
+    const c = await joined(arena, await arena.ours('c'));
+    const onMark = () => arena.fake.watches().filter(({ path }) => path === '/e/DONE').length;
+    await until('all watch it', () => onMark() === 3);
+    await arena.client.create('/e/DONE', 'done');
+    expect(await b.outcome).toBeInstanceOf(ElectionEndedError);
+    expect(await c.outcome).toBeInstanceOf(ElectionEndedError);
+    await until('it is told', () => term.signal.aborted);
+    expect(term.isLeading()).toBe(false);
+    await until('their places are gone', () => arena.children().length === 1);
+    expect(onMark()).toBe(0);
+    await term[Symbol.asyncDispose]();
   });
 
   it('nobody of ours enters again, also when election and mark are gone by then', async ({
@@ -375,6 +402,20 @@ describe.concurrent('when the election is removed with its end', () => {
     expect(await arena.client.exists('/e')).toBe(false);
   });
 
+  it('a leader whose work does not stop is named, and all of it stays', async ({ expect }) => {
+    await using arena = await Arena.open();
+    const term = await (await arena.ours('a')).campaign();
+    const operator = await arena.ours('operator', { stopTimeout: '100ms' });
+    await expect(operator.end({ remove: true })).rejects.toThrow(
+      /"a" has not left election "e" within 4\.1s\. The election is ended, and its node stays/,
+    );
+    expect(arena.children()).toEqual(['DONE', 'le_0000000000']);
+    expect(term.isLeading()).toBe(true);
+    await term[Symbol.asyncDispose]();
+    expect((await operator.end({ remove: true })).changed).toBe(true);
+    expect(await arena.client.exists('/e')).toBe(false);
+  });
+
   it('a removal whose answer is lost has removed it', async ({ expect }) => {
     await using arena = await Arena.open();
     const operator = await arena.ours('operator');
@@ -423,6 +464,10 @@ describe.concurrent('when the election is removed with its end', () => {
     );
     expect((await arena.client.get('/e')).text).toBe('');
     await ours.close();
+    const elsewhere = createElection({ name: 'e', backend: memory() });
+    await expect(elsewhere.end({ remove: true })).rejects.toThrow(InvalidOptionError);
+    await expect(elsewhere.deleteCandidates()).rejects.toThrow(MisuseError);
+    await elsewhere.close();
   });
 });
 
