@@ -52,9 +52,10 @@ await zk.close();
 
 import { startZooKeeper } from '@incumbent/zookeeper-testing';
 
-async function withServers(config: string) {
+async function trial(config: string) {
   await using servers = await startZooKeeper({ config }); // 'conf/zoo.cfg', or its text
-  return connect(servers.connectionString);
-}
+  await using own = await connect(servers.connectionString);
+  await own.create('/a', 'x');
+} // both are closed here
 
-await withServers('tickTime=2000');
+await trial('tickTime=2000');
