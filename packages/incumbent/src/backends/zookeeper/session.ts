@@ -84,7 +84,7 @@ export class ZooKeeperSession implements QueueSession {
       );
       return { there: places.filter((place) => !gone.has(place)), gone: [...gone] };
     } catch (error) {
-      this.#leaveSilentServer(signal.reason);
+      this.leaveSilentServer(signal.reason);
       const refusal = refusalOf(error);
       // A refused transaction has no error in its header: the results of its operations
       // decide. It names the first refusal. The operations before that are not proved by
@@ -98,8 +98,9 @@ export class ZooKeeperSession implements QueueSession {
   /**
    * After a confirmation that had no answer in time. Belief is shorter than the time after which the
    * client leaves a frozen server by itself.
+   * @param reason why the confirmation was aborted, if it was
    */
-  #leaveSilentServer(reason: unknown): void {
+  leaveSilentServer(reason: unknown): void {
     if (!(reason instanceof OperationTimeoutError)) return;
     // The request was sent a moment after its time began.
     this.#client.leaveSilentServer?.({ silentForMs: 0.8 * reason.timeoutMs });
