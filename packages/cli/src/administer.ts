@@ -21,6 +21,8 @@ export interface Administration {
   readonly check?: (snapshot: Snapshot, question: Question) => Promise<void>;
   /** The request may create the election: the operator means a name that is not in use yet. */
   readonly makes?: boolean;
+  /** The request opens an election again. Some stores make a removed one for it. */
+  readonly reopens?: boolean;
   readonly needs?: Pick<StoreNeeds, 'setUp'>;
 }
 
@@ -28,7 +30,7 @@ export interface Administration {
 export async function administer(
   options: ElectionQuestion,
   context: Context,
-  { request, words, details, results, check, makes, needs }: Administration,
+  { request, words, details, results, check, makes, reopens, needs }: Administration,
 ): Promise<number> {
   const job = async (question: Question) => {
     const snapshot = await question.election.inspect({ signal: question.signal });
@@ -38,7 +40,7 @@ export async function administer(
   };
   const result = makes
     ? await ask(options, context, request, needs)
-    : await askWhatIsThere(options, context, check === undefined, job);
+    : await askWhatIsThere(options, context, { tells: check === undefined, reopens }, job);
   const line = options.json
     ? toJson({ election: options.election, ...details, ...asJson(result), ...results?.(result) })
     : visible(words(result));

@@ -49,19 +49,20 @@ export async function ask<T>(
 
 /**
  * As `ask`, where nothing is made: in place of an election that is not there an empty one is asked.
- * @param tells people that it is not there
+ * @param wanted `tells` people that it is not there. `reopens`: asks all the same where that makes it
  */
 export async function askWhatIsThere<T>(
   options: ElectionQuestion,
   context: Context,
-  tells: boolean,
+  { tells, reopens }: { readonly tells: boolean; readonly reopens: boolean | undefined },
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
   const opened = await openElection(options, context, { asksOnly: true });
   const missing = await opened.within((signal) =>
     missingPlace(opened.store, options.election, signal),
   );
-  if (missing === undefined) return askElection(opened, question);
+  const isMade = reopens === true && opened.store.servers?.reopensMissing === true;
+  if (missing === undefined || isMade) return askElection(opened, question);
   if (tells) await tellMissing(opened, missing, options, context);
   return askEmpty(opened, options, question);
 }

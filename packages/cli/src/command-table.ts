@@ -430,10 +430,20 @@ export const commands: readonly CommandEntry[] = [
     summary: 'finish the election for everybody',
     description:
       'Finishes the election: the leader stops, and all candidates end. `init --reopen` opens it ' +
-      'again, with its tokens going on from where they were.',
-    examples: [{ line: 'incumbent end -e migration-42', about: 'the job is done for good' }],
+      'again, with its tokens going on from where they were. `--remove` then deletes the election, on ' +
+      'ZooKeeper in the layout golea. It waits until the leader has left, and until no leader can ' +
+      'believe any more, so give it a `--timeout` that is long enough for that.',
+    examples: [
+      { line: 'incumbent end -e migration-42', about: 'the job is done for good' },
+      {
+        line: 'incumbent end -e app/leader --remove --timeout 1m',
+        about: "also delete the candidates and the election's node",
+      },
+    ],
     define: (command) => {
-      questionOptions(command).addOption(option('--force', 'also an election that nobody has led'));
+      questionOptions(command)
+        .addOption(option('--force', 'also an election that nobody has led'))
+        .addOption(option('--remove', "also delete the election's node (ZooKeeper, layout golea)"));
     },
     load: async () => (await import('./commands/end.ts')).end,
   }),

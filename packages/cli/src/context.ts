@@ -60,6 +60,8 @@ export interface Servers {
   missingPlace?(election: string, signal: AbortSignal): Promise<string | undefined>;
   /** Observers notice when the missing place is created. */
   readonly observesMissing?: true;
+  /** A missing place is that of an election that was removed: `reopen` makes it. */
+  readonly reopensMissing?: true;
   /** For `run`: fails when what the servers granted is less than `leastMs`. */
   checkLease?(leastMs: number): void;
   /** For `run`: tells how the connection fares. @returns stops telling */

@@ -59,6 +59,8 @@ export interface DrainOptions extends ElectionQuestion {
 export interface EndOptions extends ElectionQuestion {
   /** Also an election that has never been led. */
   readonly force?: true;
+  /** Also deletes the candidates, the mark of the end and the election's node. */
+  readonly remove?: true;
 }
 
 export interface TransferOptions extends ElectionQuestion {

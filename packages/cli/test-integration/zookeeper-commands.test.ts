@@ -159,6 +159,27 @@ test('init makes what is needed, also the chroot, which nobody else does', async
   expect(await other.run(['run', '--', 'true'])).toMatchObject({ code: 0 });
 });
 
+test('end --remove deletes the election of the layout golea, and no other', async () => {
+  const { run, name } = fresh('&layout=golea&root=/&create=true');
+  await using client = await connect(server().connectionString);
+  expect(await run(['run', '--', 'true'])).toMatchObject({ code: 0 });
+  expect(await run(['end', '--remove'])).toMatchObject({
+    code: 0,
+    stdout: `election "${name}" is ended for everybody, and removed\n`,
+  });
+  expect(await client.exists(`/${name}`)).toBe(false);
+  expect(await run(['init', '--reopen'])).toMatchObject({ code: 0 });
+  expect(await client.exists(`/${name}`)).toBe(true);
+
+  const other = fresh();
+  expect(await other.run(['run', '--', 'true'])).toMatchObject({ code: 0 });
+  expect(await other.run(['end', '--remove'])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('Only the layout "golea" of ZooKeeper removes it'),
+  });
+  expect((await other.run(['status'])).stdout).toContain('vacant');
+});
+
 test('elections of every layout, and what each of them refuses', async () => {
   const at = (parameters: string, name = parameters) =>
     onElection(`${server().connectionString}?${parameters}`, `layouts-${name.replace(/\W/g, '-')}`);

@@ -59,6 +59,29 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
       await end(second);
     });
 
+    it('an operator deletes the candidates: the leader believes no longer, all enter again', async ({
+      expect,
+      onTestFinished,
+    }) => {
+      const stand = servers.scene(onTestFinished);
+      const first = await stand.election(stand.backend(), 'a').campaign();
+      const b = waiting(stand.election(stand.backend(), 'b'));
+      await until('b follows', () => b.following.length > 0);
+      const operator = stand.election(stand.backend(), 'operator');
+      expect((await operator.deleteCandidates()).changed).toBe(true);
+      await aborted(first.signal);
+      expect(first.isLeading()).toBe(false);
+      expect((await end(first)).reason).toBe('record-gone');
+      const second = await b.won;
+      expect(second.candidate).toBe('b');
+      expect(second.token).toBeGreaterThan(first.token);
+      await end(second);
+      // No mark keeps candidates out there, so a removed election would only begin anew.
+      await expect(operator.end({ remove: true })).rejects.toThrow(
+        /keeps an ended election, .* Only the layout "golea" of ZooKeeper/,
+      );
+    });
+
     it('22387: nobody leads whose own key is gone when the one before it goes', async ({
       expect,
       onTestFinished,

@@ -107,7 +107,9 @@ test.each([
   ['candidates', { signal: 1 }, 'signal must be an AbortSignal, not 1'],
   ['vacate', { forced: true }, '`vacate` has no option "forced"; it knows force, signal'],
   ['vacate', { force: 'yes' }, 'force must be true or false, not "yes"'],
-  ['end', { force: true }, '`end` has no option "force"; it knows signal'],
+  ['end', { force: true }, '`end` has no option "force"; it knows remove, signal'],
+  ['end', { remove: 1 }, 'remove must be true or false, not 1'],
+  ['deleteCandidates', { force: true }, '`deleteCandidates` has no option "force"'],
   ['reopen', null, '`reopen` takes options, not null'],
   ['init', { force: true }, '`init` has no option "force"; it knows signal'],
 ] as const)('options that %s would ignore are refused: %j', async (call, options, message) => {

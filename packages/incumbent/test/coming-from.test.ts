@@ -38,9 +38,9 @@ const systems: Readonly<Record<string, readonly string[]>> = {
   hadoop: [...numbered('H', 21), ...numbered('HB', 6)],
   mooon: [...numbered('M', 9), ...numbered('MB', 3)],
   'zookeeper-leader-election': [...numbered('W', 6), ...numbered('WB', 7)],
-  zkelection: ['F1', 'F2', 'F3', 'F4', 'FB1', 'FB2', 'FB5', 'FB6'],
+  zkelection: [...numbered('F', 4), ...numbered('F4.', 14), 'FB1', 'FB2', 'FB5', 'FB6'],
   'redis-failover': [...numbered('R', 14), ...numbered('RB', 9)],
-  'zookeeper-cpp': [...numbered('P', 46), ...numbered('zookeeper-cpp ', 3)],
+  'zookeeper-cpp': [...numbered('P', 47), ...numbered('zookeeper-cpp ', 4)],
   'node-zookeeper-client': [...numbered('N', 17), ...numbered('NZC ', 15)],
   'zookeeper-native': [...numbered('ZN', 17), ...numbered('ZKN ', 10)],
 };

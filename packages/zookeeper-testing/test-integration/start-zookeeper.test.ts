@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { connect } from '@incumbent/zookeeper';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ServerUnavailableError, serverAvailable, startZooKeeper } from '../src/index.ts';
@@ -36,11 +37,11 @@ describe('startZooKeeper', () => {
   });
 
   it('starts the ensemble of a zoo.cfg on ports of its own', async () => {
-    const zooCfg = await fileWith([
+    const config = await fileWith([
       ...['tickTime=250', 'initLimit=40', 'syncLimit=7', 'dataDir=/nonexistent', 'clientPort=2181'],
       ...['server.1=zk1:2888:3888', 'server.2=zk2:2888:3888', 'server.3=zk3:2888:3888'],
     ]);
-    await using zookeeper = await startZooKeeper({ zooCfg, version: '3' });
+    await using zookeeper = await startZooKeeper({ config, version: '3' });
     expect(zookeeper.servers).toHaveLength(3);
     const leader = await zookeeper.leader();
     const configuration = await leader.fourLetterWord('conf');
@@ -53,6 +54,19 @@ describe('startZooKeeper', () => {
     await leader.kill();
     expect(await zookeeper.leader()).not.toBe(leader);
     expect((await client.get('/a')).text).toBe('x');
+  });
+
+  it('takes the text of a zoo.cfg too, or single settings', async () => {
+    const config = 'tickTime=300\nclientPort=2181\nmaxClientCnxns=7\n';
+    await using whole = await startZooKeeper({ config, heapMb: 48 });
+    await using single = await startZooKeeper({ config: { maxClientCnxns: 8 } });
+    const [one, other] = await Promise.all(
+      [whole, single].map(async (each) => (await each.leader()).fourLetterWord('conf')),
+    );
+    expect(one).toContain('tickTime=300\n');
+    expect(one).toContain('maxClientCnxns=7\n');
+    expect(other).toContain('tickTime=200\n');
+    expect(other).toContain('maxClientCnxns=8\n');
   });
 
   it('says where another version comes from', async () => {
@@ -70,6 +84,19 @@ describe('without ZooKeeper', () => {
     const missing = startZooKeeper({ javaPath, zookeeperHome: '/nonexistent' });
     await expect(missing).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' });
     await expect(missing).rejects.toThrow(/unpacked binary distribution of ZooKeeper/);
+  });
+
+  it('names the line of a zoo.cfg that cannot be understood, and starts nothing', async () => {
+    await expect(startZooKeeper({ config: 'tickTime=2000\ninitLimit=ten' })).rejects.toThrow(
+      'config, line 2: "initLimit=ten": initLimit must be a whole number',
+    );
+    const path = await fileWith(['tickTime=2000', '', 'server.1=zk1']);
+    await expect(startZooKeeper({ config: pathToFileURL(path) })).rejects.toThrow(
+      `${path}, line 3: "server.1=zk1": a server is written as server.1=HOST:PORT:PORT`,
+    );
+    await expect(startZooKeeper({ config: 7 as never })).rejects.toThrow(
+      'config must be a path, a URL or the text of a zoo.cfg, or an object of settings, not 7',
+    );
   });
 
   it('refuses options that it does not have', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { configOf, parseZooCfg } from '../src/server/zoo-cfg.ts';
+import { configOf, parseZooCfg, readZooCfg } from '../src/server/zoo-cfg.ts';
 
 const production = `# The ensemble of a company
 tickTime=2000
@@ -40,8 +40,42 @@ test('a file without servers is of one that stands alone', () => {
   });
 });
 
-test.each(['group.1=1:2:3', 'weight.1=2'])('%s is refused, with the file', (line) => {
-  expect(() => parseZooCfg(line, '/etc/zoo.cfg')).toThrow(/^\/etc\/zoo\.cfg has (group|weight)\.1/);
+test.each([
+  ['group.1=1:2:3', 'quorums with groups or weights cannot be started'],
+  ['weight.1=2', 'quorums with groups or weights cannot be started'],
+  ['tickTime', 'there is no value: write tickTime=VALUE, or "#" in front'],
+  ['=2000', 'there is no name in front of the "="'],
+  ['tickTime=2s', 'tickTime must be a whole number'],
+  ['initLimit=', 'initLimit must be a whole number'],
+  ['localSessionsEnabled=yes', 'localSessionsEnabled must be true or false'],
+  ['server.one=zk1:2888:3888', 'write server.N, and N is a number'],
+  ['server.4=zk4:2888', 'a server is written as server.4=HOST:PORT:PORT'],
+  ['server.1=zk4:2888:3888', 'server.1 is in line 2 already'],
+])('%s is refused, with the file and the line', (line, why) => {
+  const text = `# ours\nserver.1=zk1:2888:3888\nautopurge.purgeInterval=\\\n  24\n\n${line}\n`;
+  expect(() => parseZooCfg(text, '/etc/zoo.cfg')).toThrow(
+    new TypeError(`/etc/zoo.cfg, line 6: ${JSON.stringify(line)}: ${why}`),
+  );
+});
+
+test('the addresses of servers may be IPv6, or several', () => {
+  const text = 'server.1=[::1]:2888:3888\nserver.2=zk2:2888:3888|zk2b:2889:3889;2181';
+  expect(parseZooCfg(text, 'config').servers).toBe(2);
+});
+
+test('the last line of a name wins, and a comment does not go on in the next line', () => {
+  expect(parseZooCfg('tickTime=1\n# see \\\ntickTime = 2', 'config').settings).toEqual({
+    tickTime: '2',
+  });
+});
+
+test('a string with a "=" or a line break is the text, any other a path', async () => {
+  expect((await readZooCfg('tickTime=2000')).settings).toEqual({ tickTime: '2000' });
+  expect((await readZooCfg('tickTime 2000\n')).settings).toEqual({ tickTime: '2000' });
+  await expect(readZooCfg('/nonexistent/zoo.cfg')).rejects.toThrow(
+    /^config: there is no file "\/nonexistent\/zoo\.cfg"\. The text of a zoo\.cfg has a "=" or more/,
+  );
+  await expect(readZooCfg('tickTime')).rejects.toThrow('config: there is no file "tickTime"');
 });
 
 test('the file wins over the defaults of ZooKeeper, and options win over the file', () => {
@@ -50,8 +84,7 @@ test('the file wins over the defaults of ZooKeeper, and options win over the fil
     ...{ tickTime: '2000', maxSessionTimeout: '30000', initLimit: '10' },
     ...{ minSessionTimeout: -1, maxClientCnxns: 60, extendedTypesEnabled: false },
   });
-  const options = { tickTimeMs: 100, localSessions: true, config: { initLimit: 3 } };
-  expect(configOf(file, options)).toMatchObject({
-    ...{ tickTime: 100, localSessionsEnabled: true, initLimit: 3, maxSessionTimeout: '30000' },
+  expect(configOf(file, { tickTimeMs: 100, localSessions: true })).toMatchObject({
+    ...{ tickTime: 100, localSessionsEnabled: true, initLimit: '10', maxSessionTimeout: '30000' },
   });
 });

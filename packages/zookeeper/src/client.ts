@@ -57,6 +57,7 @@ import { deleteRecursive, ensurePath } from './trees.ts';
 import { untilConnected } from './until-connected.ts';
 
 const signalOnly = namesOf<{ signal: AbortSignal }>({ signal: true });
+const silentOptions = namesOf<{ silentForMs: number }>({ silentForMs: true });
 const closeOptions = namesOf<{ keepSession: boolean }>({ keepSession: true });
 
 let clients = 0;
@@ -232,6 +233,20 @@ export class ZooKeeper implements AsyncDisposable {
    */
   exportSession(): ExportedSession | undefined {
     return this.#session.export();
+  }
+
+  /**
+   * Leaves a server that has gone silent, sooner than the client does by itself (0.6 of the session
+   * timeout). For callers that cannot wait that long, such as a leader that must renew. The session
+   * goes on on another server.
+   *
+   * It leaves only if nothing has arrived for `silentForMs`, a request has waited as long for its
+   * answer, and the connection string has another server. Calls that wait for an answer reject with
+   * ConnectionLossError.
+   */
+  leaveSilentServer(options: { readonly silentForMs: number }): void {
+    checkOptions('leaveSilentServer', options, silentOptions);
+    this.#session.leaveSilentServer(checkTimeout('silentForMs', options.silentForMs));
   }
 
   /**

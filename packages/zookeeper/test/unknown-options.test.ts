@@ -23,6 +23,7 @@ type Any = any;
 const calls: Readonly<Record<string, (zk: Any, options: unknown) => unknown>> = {
   connected: (zk, options) => zk.connected(options),
   states: (zk, options) => zk.states(options),
+  leaveSilentServer: (zk, options) => zk.leaveSilentServer(options),
   close: (zk, options) => zk.close(options),
   create: (zk, options) => zk.create('/a', null, options),
   get: (zk, options) => zk.get('/a', options),

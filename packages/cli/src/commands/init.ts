@@ -77,6 +77,7 @@ async function reopen(options: ElectionQuestion, context: Context): Promise<numb
     words: ({ changed }) =>
       changed ? `election "${name}" is open again` : `election "${name}" was open already`,
     details: { request: 'reopen' },
+    reopens: true,
   });
 }
 

@@ -114,6 +114,7 @@ function serversOf(store: OpenZooKeeper): Servers {
     },
     check: (signal) => client.confirm(['/'], { signal }),
     observesMissing: true,
+    ...(location.parameters.options.layout === 'golea' && { reopensMissing: true }),
     async missingPlace(election, signal) {
       const node = electionNode(location.parameters.options, election);
       const { stat } = await client.stat(node, { signal });

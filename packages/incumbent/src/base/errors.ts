@@ -163,10 +163,13 @@ export class RefusedError extends ElectionError {
 /** The store did not answer within the operation timeout. Whether a write was applied is unknown. */
 export class OperationTimeoutError extends ElectionError {
   override readonly name: string = 'OperationTimeoutError';
+  /** How long the operation was waited for, in ms. */
+  readonly timeoutMs: number;
   constructor(operation: string, timeoutMs: number) {
     super('OPERATION_TIMEOUT', `${operation} was not answered within ${Math.round(timeoutMs)} ms`, {
       retryable: true,
     });
+    this.timeoutMs = timeoutMs;
   }
 }
 

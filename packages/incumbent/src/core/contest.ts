@@ -268,6 +268,16 @@ export interface ElectionBackend<Guard> {
   observe(signal: AbortSignal): AsyncIterable<View>;
   inspect(signal: AbortSignal): Promise<Snapshot>;
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult>;
+  /**
+   * Ends the election, and deletes everything of it once no process can believe that it leads. Only
+   * where that means something. Bounds itself.
+   */
+  readonly endAndRemove?: ((signal: AbortSignal) => Promise<AdminResult>) | undefined;
+  /**
+   * Deletes the places of all candidates, also the leader's. Only where programs of another make may
+   * be candidates: they know no other request.
+   */
+  readonly deleteCandidates?: ((signal: AbortSignal) => Promise<AdminResult>) | undefined;
   readonly canListCandidates: boolean;
   /** The leader (first) and the waiting candidates. Only where the store can list them. */
   candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]>;

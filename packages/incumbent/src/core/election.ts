@@ -9,7 +9,7 @@ import {
   describeValue,
   resolveCandidate,
 } from '../base/candidate.ts';
-import { systemClock } from '../base/clock.ts';
+import { maxTimerMs, systemClock } from '../base/clock.ts';
 import {
   ClosedError,
   ElectionEndedError,
@@ -140,11 +140,31 @@ export interface Election<Guard = unknown> {
   /**
    * Ends the election for everybody: terms end, and campaigns reject with `ElectionEndedError`. The
    * token is kept.
+   *
+   * With `remove`, only for ZooKeeper's layout `golea`: also deletes the candidates, the mark of the
+   * end and the election's node, as GoLea's `DeleteElection` does. First it waits until the leader has
+   * given its place back, and until no leader before can believe any more. It waits at most
+   * `stopTimeout` and one `lease` for the leader. The record goes too: history, drains, holds, and
+   * leaders that were to be fenced. Tokens go on rising, because they are ZooKeeper's own.
+   * @throws InvalidOptionError for `remove` on another store or layout. Nothing was changed
+   * @throws RefusedError when children that are no candidates are below the node (nothing was
+   * changed), the leader has not gone, or another operator has reopened the election
    */
-  end(options?: SignalOption): Promise<AdminResult>;
+  end(options?: SignalOption & { remove?: boolean }): Promise<AdminResult>;
+  /**
+   * Deletes the places of all candidates that are there now, from the last to the first. For queues
+   * that programs of another make may have joined: they know no other request. These are etcd, and
+   * ZooKeeper in the layouts of other programs. The election goes on.
+   *
+   * A leader of ours believes no longer as soon as it is told. Cut off, it may believe until its
+   * belief runs out. Candidates of ours wait for that, and others do not. Followers of ours enter
+   * again.
+   * @throws MisuseError on another store or layout: `end` and `vacate` are for candidates of ours
+   */
+  deleteCandidates(options?: SignalOption): Promise<AdminResult>;
   /**
    * Opens an ended election again. A hold that stood when it was ended still stands: `vacate` lifts
-   * it.
+   * it. In ZooKeeper's layout `golea` it makes the election's node where that was removed.
    */
   reopen(options?: SignalOption): Promise<AdminResult>;
   /**
@@ -386,8 +406,35 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return this.#administer({ kind: 'drain', id: checkCandidateId(id), untilUnixMs }, options);
   }
 
-  async end(options: SignalOption = {}): Promise<AdminResult> {
-    return this.#administer({ kind: 'end' }, options);
+  async end(options: SignalOption & { remove?: boolean } = {}): Promise<AdminResult> {
+    checkSignalOption('end', options, { remove: true });
+    const { remove = false, ...rest } = options;
+    if (typeof remove !== 'boolean') {
+      throw new InvalidOptionError(`remove must be true or false, not ${describeValue(remove)}`);
+    }
+    if (!remove) return this.#administer({ kind: 'end' }, rest);
+    const { endAndRemove } = this.#open();
+    if (endAndRemove === undefined) {
+      throw new InvalidOptionError(
+        `remove: ${this.backend.description} keeps an ended election, so that candidates which come ` +
+          'late are refused. Only the layout "golea" of ZooKeeper removes it. Call end() without remove',
+      );
+    }
+    // It may wait for the leader, and bounds itself.
+    return this.#answered(await this.#ask(rest, endAndRemove, maxTimerMs));
+  }
+
+  async deleteCandidates(options: SignalOption = {}): Promise<AdminResult> {
+    checkSignalOption('deleteCandidates', options);
+    const { deleteCandidates } = this.#open();
+    if (deleteCandidates === undefined) {
+      throw new MisuseError(
+        'deleteCandidates is for queues that programs of another make may have joined (etcd, and ' +
+          'ZooKeeper in the layouts of other programs), not for ' +
+          `${this.backend.description}: end() ends the election, and vacate() asks its leader to go`,
+      );
+    }
+    return this.#answered(await this.#ask(options, deleteCandidates));
   }
 
   async reopen(options: SignalOption = {}): Promise<AdminResult> {
@@ -514,16 +561,24 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   async #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
     checkSignalOption(request.kind, options);
-    const result = await this.#ask(options, (signal) => this.#open().administer(request, signal));
+    return this.#answered(
+      await this.#ask(options, (signal) => this.#open().administer(request, signal)),
+    );
+  }
+
+  #answered(result: AdminResult): AdminResult {
     withJson(result.view);
     return result;
   }
 
   /** Asks the store one question, bounded as a whole. */
-  async #ask<T>(options: SignalOption, question: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #ask<T>(
+    options: SignalOption,
+    question: (signal: AbortSignal) => Promise<T>,
+    timeoutMs: number = 6 * this.timing.operationTimeoutMs,
+  ): Promise<T> {
     this.#open();
     const [signal, forget] = anyOf(options.signal, this.#closing.signal);
-    const timeoutMs = 6 * this.timing.operationTimeoutMs;
     try {
       const { clock, onAnswer } = this.#scope;
       return await bounded(clock, 'the request', timeoutMs, signal, question, onAnswer);

@@ -5,7 +5,7 @@
  */
 import { isIncurable, RefusedError, StoreUnavailableError } from '../base/errors.ts';
 import { sleep } from '../base/wait.ts';
-import type { AdminRequest, AdminResult, Scope } from '../core/contest.ts';
+import type { AdminResult, Scope } from '../core/contest.ts';
 import type { LiftedHold } from '../core/holds.ts';
 import type { View } from '../record/record.ts';
 
@@ -36,7 +36,7 @@ export interface Plan {
 /** Looks and writes until the request stands in the record, or cannot stand there. */
 export async function administer(
   scope: Scope,
-  request: AdminRequest,
+  request: { readonly kind: string },
   look: () => Promise<Look>,
   signal: AbortSignal,
 ): Promise<AdminResult> {

@@ -142,6 +142,49 @@ it.concurrent('we end it as they do: DONE first, candidates from the last to the
   await (await theirs('theirs-5')).leads();
 });
 
+it.concurrent('removed with its end, the election is gone for both sides, and reopen() makes it', async (context) => {
+  const { expect } = context;
+  const { client, resource, theirs, ours } = await hold(context);
+  const a = await theirs('theirs-1');
+  await a.leads();
+  const b = await theirs('theirs-2');
+  const follows = b.leads();
+  follows.catch(() => {});
+  const c = await ours('ours-3');
+  const { term: never } = await c.join();
+  expect((await c.election.end({ remove: true })).changed).toBe(true);
+  await expect(follows).rejects.toThrow(OverError);
+  await expect(never).rejects.toThrow(ElectionEndedError);
+  expect(await client.exists(resource)).toBe(false);
+  await expect(theirs('theirs-4')).rejects.toMatchObject({ code: 'NO_NODE' });
+  // As theirs: gone already is a success.
+  expect((await c.election.end({ remove: true })).changed).toBe(false);
+
+  expect((await c.election.reopen()).changed).toBe(true);
+  const d = await theirs('theirs-5');
+  expect(d.path).toBe(`${resource}/le_0000000000`);
+  await d.leads();
+});
+
+it.concurrent('we delete the candidates of both sides as DeleteCandidates does', async (context) => {
+  const { expect } = context;
+  const { client, resource, theirs, ours } = await hold(context);
+  const a = await ours('ours-1');
+  const term = await a.campaign();
+  const b = await theirs('theirs-2');
+  const follows = b.leads();
+  follows.catch(() => {});
+  const told = once(term.signal, 'abort');
+  expect((await a.election.deleteCandidates()).changed).toBe(true);
+  await expect(follows).rejects.toThrow(OverError);
+  await told;
+  expect(term.isLeading()).toBe(false);
+  await term[Symbol.asyncDispose]();
+  // The election goes on.
+  expect(await placesOf(client, resource)).toEqual([]);
+  await (await theirs('theirs-3')).leads();
+});
+
 it.concurrent('their leader is deleted when we end the election', async (context) => {
   const { expect } = context;
   const { client, resource, theirs, ours } = await hold(context);

@@ -8,18 +8,21 @@ import type { TestServer } from './server.ts';
 import { startServer } from './server.ts';
 import { configOf, readZooCfg } from './zoo-cfg.ts';
 
-export interface ZooKeeperOptions extends ServerOptions {
-  /** How many servers, 1 to 9. Default: as many as vote in `zooCfg`, else 1. */
+export interface ZooKeeperOptions extends Omit<ServerOptions, 'config'> {
+  /** How many servers, 1 to 9. Default: as many as vote in the `zoo.cfg` of `config`, else 1. */
   readonly servers?: number;
   /**
-   * Path of a `zoo.cfg`, such as the one you run in production. The servers get its settings, and
-   * ZooKeeper's defaults for all others. The other options win over it.
+   * A whole `zoo.cfg`, such as the one you run in production: its path (a string or URL), or its text
+   * (a string with a "=" or a line break). The servers get its settings, and ZooKeeper's defaults for
+   * all others. The other options win over it.
    *
    * These settings are left out, because each test has its own: directories, ports, addresses,
    * certificates, the admin server and metrics. Observers are not started. Rejects with a TypeError
-   * when the file has quorums with groups or weights.
+   * that names the line when a line cannot be understood, or asks for quorums with groups or weights.
+   *
+   * Or an object: further lines for our own `zoo.cfg`. They win over ours.
    */
-  readonly zooCfg?: string | URL;
+  readonly config?: string | URL | Readonly<Record<string, string | number | boolean>>;
 }
 
 /** One real ZooKeeper server, or several that are one ensemble. */
@@ -45,7 +48,7 @@ export interface TestZooKeeper extends AsyncDisposable {
 
 const names = [
   ...serverNames,
-  ...namesOf<Omit<ZooKeeperOptions, keyof ServerOptions>>({ servers: true, zooCfg: true }),
+  ...namesOf<Omit<ZooKeeperOptions, keyof ServerOptions>>({ servers: true }),
 ];
 
 /**
@@ -69,10 +72,23 @@ const names = [
  */
 export async function startZooKeeper(options: ZooKeeperOptions = {}): Promise<TestZooKeeper> {
   checkOptions('startZooKeeper', options, names);
-  const { servers, zooCfg, ...given } = options;
-  const file = zooCfg === undefined ? undefined : await readZooCfg(zooCfg);
-  const count = servers ?? file?.servers ?? 1;
-  const serverOptions = file === undefined ? given : { ...given, config: configOf(file, given) };
+  const { servers, config, ...given } = options;
+  let count = servers ?? 1;
+  let serverOptions: ServerOptions = given;
+  if (typeof config === 'string' || config instanceof URL) {
+    const file = await readZooCfg(config);
+    count = servers ?? file.servers ?? 1;
+    serverOptions = { ...given, config: configOf(file, given) };
+  } else if (config !== undefined) {
+    if (typeof config !== 'object' || config === null || Array.isArray(config)) {
+      throw new TypeError(
+        `config must be a path, a URL or the text of a zoo.cfg, or an object of settings, not ${
+          Array.isArray(config) ? 'an array' : String(config)
+        }`,
+      );
+    }
+    serverOptions = { ...given, config };
+  }
   const started =
     count === 1 ? await startServer(serverOptions) : await startEnsemble(count, serverOptions);
   try {

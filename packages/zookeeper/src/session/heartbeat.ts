@@ -99,6 +99,28 @@ export class Heartbeat {
 
   // Actions at a deadline -------------------------------------------------------------------------
 
+  /**
+   * Gives up a connection on which nothing has arrived for `forMs`, although a request has waited
+   * for its answer as long.
+   */
+  giveUpIfSilent(forMs: number): void {
+    const attempt = this.#attempt;
+    const isSilent = () => {
+      const { machine, hasConnection } = this.#pulse;
+      if (!machine.isGranted || !hasConnection || attempt !== this.#attempt) return false;
+      const latestMs = this.#clock.monotonicMs() - forMs;
+      const askedMs = this.#pipeline.oldest?.sentAt.monotonicMs ?? Number.POSITIVE_INFINITY;
+      return this.lastReceivedMs <= latestMs && askedMs <= latestMs;
+    };
+    if (!isSilent()) return;
+    // The answer may wait in the socket of a process that stood still.
+    setImmediate(() => {
+      if (!isSilent()) return;
+      const silentMs = Math.round(this.#clock.monotonicMs() - this.lastReceivedMs);
+      this.#pulse.giveUp(`the server said nothing for ${silentMs} ms, and another one may`);
+    });
+  }
+
   expireIfOverdue(): void {
     if (this.#pulse.machine.isFinal || !this.isOverdue) return;
     this.#pulse.expire(

@@ -42,6 +42,8 @@ export class ServerSearch {
   readonly #random: () => number;
   readonly #target: SearchTarget;
   #endPause: (() => void) | undefined;
+  /** How many addresses the last round had. */
+  #addresses = 0;
 
   constructor(hosts: Hosts, clock: Clock, random: () => number, target: SearchTarget) {
     this.#hosts = hosts;
@@ -50,12 +52,18 @@ export class ServerSearch {
     this.#target = target;
   }
 
+  /** True when there is another server than the one that the session was last attached to. */
+  get hasChoice(): boolean {
+    return this.#addresses > 1;
+  }
+
   /** Never rejects. */
   async run(): Promise<void> {
     const target = this.#target;
     let failedRounds = 0;
     while (target.wantsServer()) {
       const addresses = this.#hosts.literal() ?? (await this.#resolve());
+      this.#addresses = addresses.length;
       // The last server comes at the end, because the session was just lost there.
       const last = addresses.findIndex((address) => formatHost(address) === target.lastServer);
       if (last >= 0) addresses.push(...addresses.splice(last, 1));

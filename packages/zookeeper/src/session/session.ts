@@ -208,6 +208,11 @@ export class Session {
     });
   }
 
+  /** Moves to another server when this one has been silent for so long. */
+  leaveSilentServer(silentForMs: number): void {
+    if (this.#search.hasChoice) this.#heartbeat.giveUpIfSilent(silentForMs);
+  }
+
   #giveUnsent(): void {
     this.pipeline.writeHandshake((writer) => this.#auth.writeUnsent(writer));
   }

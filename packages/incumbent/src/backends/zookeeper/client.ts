@@ -10,6 +10,8 @@ export interface ZooKeeperClient {
     | undefined;
   /** @returns a function that stops telling */
   onState(listener: (change: { readonly state: string }) => void): () => void;
+  /** Moves to another server if nothing has arrived from this one for so long. */
+  leaveSilentServer?(options: { readonly silentForMs: number }): void;
   create(
     path: string,
     data: string | Uint8Array | null,

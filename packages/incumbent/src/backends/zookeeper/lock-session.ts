@@ -66,6 +66,7 @@ export class LockSession implements QueueSession {
       ...paths.map((path) => this.#client.get(path, { signal })),
     ]);
     if (committed.status === 'rejected') {
+      this.#session.leaveSilentServer(signal.reason);
       const refusal = refusalOf(committed.reason);
       const missing = refusal?.code === 'NO_NODE' ? places[refusal.index] : undefined;
       if (missing !== undefined) return { there: [], gone: [missing] };

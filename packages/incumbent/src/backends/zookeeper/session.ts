@@ -1,3 +1,4 @@
+import { OperationTimeoutError } from '../../base/errors.ts';
 import type { Place, Presence, QueueSession, SessionEvent } from '../../mechanisms/queue/store.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { refusalOf } from './client.ts';
@@ -83,6 +84,7 @@ export class ZooKeeperSession implements QueueSession {
       );
       return { there: places.filter((place) => !gone.has(place)), gone: [...gone] };
     } catch (error) {
+      this.leaveSilentServer(signal.reason);
       const refusal = refusalOf(error);
       // A refused transaction has no error in its header: the results of its operations
       // decide. It names the first refusal. The operations before that are not proved by
@@ -91,6 +93,17 @@ export class ZooKeeperSession implements QueueSession {
       if (missing !== undefined) return { there: [], gone: [missing] };
       throw storeError(error, places[0]?.name ?? '/');
     }
+  }
+
+  /**
+   * After a confirmation that had no answer in time. Belief is shorter than the time after which the
+   * client leaves a frozen server by itself.
+   * @param reason why the confirmation was aborted, if it was
+   */
+  leaveSilentServer(reason: unknown): void {
+    if (!(reason instanceof OperationTimeoutError)) return;
+    // The request was sent a moment after its time began.
+    this.#client.leaveSilentServer?.({ silentForMs: 0.8 * reason.timeoutMs });
   }
 }
 

@@ -13,6 +13,7 @@ import type {
   Place,
   QueueStore,
   RecordReading,
+  Removal,
   Version,
   Watched,
 } from '../../mechanisms/queue/store.ts';
@@ -55,6 +56,7 @@ export class ZooKeeperStore implements QueueStore {
   readonly session: ZooKeeperSession;
   readonly isMixed: boolean;
   readonly endMark?: EndMark;
+  readonly removal?: Removal;
   readonly isSame?: (place: Place, signal: AbortSignal) => Promise<boolean>;
   readonly #client: ZooKeeperClient;
   readonly #layout: QueueLayout;
@@ -82,7 +84,9 @@ export class ZooKeeperStore implements QueueStore {
     const { endMark, recurs } = settings.layout;
     if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
     this.#markPath = `${settings.path}/${endMark}`;
-    if (endMark !== undefined) this.endMark = this.#endMark(this.#markPath);
+    if (endMark === undefined) return;
+    this.endMark = this.#endMark(this.#markPath);
+    this.removal = this.#removal(this.#markPath);
   }
 
   /** The node is the election's child, by whatever path the writer knows the election. */
@@ -474,6 +478,50 @@ export class ZooKeeperStore implements QueueStore {
         }),
       clear: (signal) => this.remove(path, signal),
     };
+  }
+
+  #removal(markPath: string): Removal {
+    return {
+      markId: (signal) =>
+        this.#attempt(async () => (await this.#client.stat(markPath, { signal })).stat?.czxid),
+      strangers: (signal) => this.#strangers(markPath, signal),
+      remove: (version, signal) => this.#removeElection(markPath, version, signal),
+    };
+  }
+
+  async #strangers(markPath: string, signal: AbortSignal): Promise<readonly string[]> {
+    return this.#attempt(async () => {
+      try {
+        const { children } = await this.#client.getChildren(this.#path, { signal });
+        return children.filter(
+          (child) =>
+            this.#layout.sequenceOf(child) === undefined && `${this.#path}/${child}` !== markPath,
+        );
+      } catch (error) {
+        if (codeOf(error) === 'NO_NODE') return [];
+        throw error;
+      }
+    });
+  }
+
+  async #removeElection(
+    markPath: string,
+    version: Version,
+    signal: AbortSignal,
+  ): Promise<'removed' | 'conflict'> {
+    if (typeof version !== 'number') return 'conflict';
+    try {
+      await this.#client
+        .transaction()
+        .delete(markPath)
+        .delete(this.#path, version)
+        .commit({ signal });
+      return 'removed';
+    } catch (error) {
+      const code = refusalOf(error)?.code ?? '';
+      if (['NO_NODE', 'BAD_VERSION', 'NOT_EMPTY'].includes(code)) return 'conflict';
+      throw storeError(error, this.#path);
+    }
   }
 
   async #attempt<T>(operation: () => Promise<T>): Promise<T> {

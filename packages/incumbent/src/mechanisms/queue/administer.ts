@@ -76,6 +76,14 @@ async function planFor(
   // An election that is not there is over.
   const isNothing = reading.version === undefined && endMark !== undefined;
   if (request.kind === 'end' && isNothing) return undefined;
+  // It was removed with its end. Like `init`, this call makes it whatever the option `create` says.
+  if (request.kind === 'reopen' && isNothing) {
+    const write = async () => {
+      await ask('making the election', (operation) => store.init(operation));
+      return true;
+    };
+    return { write };
+  }
   if (reading.isForeign === true && endMark !== undefined) {
     const write = async () => {
       if (request.kind === 'reopen') {
@@ -133,7 +141,11 @@ function refuseForeign(store: QueueStore, scope: Scope, request: AdminRequest): 
 }
 
 /** From the last to the first, one by one. A member that has gone already is no reason to stop. */
-async function removeAll(store: QueueStore, members: readonly Member[], ask: Ask): Promise<void> {
+export async function removeAll(
+  store: QueueStore,
+  members: readonly Member[],
+  ask: Ask,
+): Promise<void> {
   for (const { name } of [...members].reverse()) {
     await ask('removing a place', (operation) => store.remove(name, operation));
   }

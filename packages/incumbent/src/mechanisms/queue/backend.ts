@@ -9,6 +9,8 @@ import type {
 import type { View } from '../../record/record.ts';
 import { administerQueue } from './administer.ts';
 import { asking } from './ask.ts';
+import { deleteCandidates } from './delete-candidates.ts';
+import { endAndRemove } from './end-and-remove.ts';
 import { Leftovers } from './leftovers.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { inspectQueue, observeQueue } from './observer.ts';
@@ -40,6 +42,16 @@ export class QueueElection<Guard> implements ElectionBackend<Guard> {
 
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult> {
     return administerQueue(this.#parts.store, this.#parts.scope, request, signal);
+  }
+
+  get endAndRemove(): ElectionBackend<Guard>['endAndRemove'] {
+    const { removal } = this.#parts.store;
+    return removal && ((signal) => endAndRemove(this.#parts, removal, signal));
+  }
+
+  get deleteCandidates(): ElectionBackend<Guard>['deleteCandidates'] {
+    const { store, scope } = this.#parts;
+    return store.isMixed ? (signal) => deleteCandidates(store, scope, signal) : undefined;
   }
 
   /**

@@ -198,6 +198,8 @@ export interface QueueStore {
   isSame?(place: Place, signal: AbortSignal): Promise<boolean>;
   /** Marks the end of the election in this layout, besides the record. */
   readonly endMark?: EndMark;
+  /** Only with `endMark`: without a mark, a candidate that comes late would begin the election anew. */
+  readonly removal?: Removal;
   /** Makes the things that must be there before candidates can enter. */
   init(signal: AbortSignal): Promise<void>;
   close?(): Promise<void>;
@@ -223,4 +225,17 @@ export interface EndMark {
   watch(signal: AbortSignal): Promise<Watched<boolean> & { readonly changed: Promise<boolean> }>;
   set(signal: AbortSignal): Promise<void>;
   clear(signal: AbortSignal): Promise<void>;
+}
+
+/** Deletes an election whose end is marked, and the mark with it. */
+export interface Removal {
+  /** Another one each time that the mark is set. Undefined: it is not set. */
+  markId(signal: AbortSignal): Promise<bigint | undefined>;
+  /** The children of the election that are neither places nor the mark. */
+  strangers(signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * Atomic. `conflict`: the record has another version, a place or another child is there, or the
+   * mark is not.
+   */
+  remove(version: Version, signal: AbortSignal): Promise<'removed' | 'conflict'>;
 }
