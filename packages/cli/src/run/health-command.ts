@@ -1,10 +1,34 @@
 import { spawn } from 'node:child_process';
 
+/** A command that ended with another code than 0, or by a signal. */
+export class CommandFailedError extends Error {
+  override readonly name: string = 'CommandFailedError';
+  /** Null: a signal ended it. */
+  readonly exitCode: number | null;
+
+  constructor(message: string, exitCode: number | null) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Runs the command of `--health`, as `runCommand` does. */
+export function runHealthCommand(
+  command: string,
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+  signal: AbortSignal,
+): Promise<void> {
+  return runCommand('--health', command, env, cwd, signal);
+}
+
 /**
  * Runs `command` with the shell, without output. Resolves when it ended with 0.
- * @throws an Error that says how it ended; `signal` kills it with all that it started
+ * @param option the option that names the command, for errors
+ * @throws CommandFailedError, an error of the system; `signal` kills it with all that it started
  */
-export function runHealthCommand(
+export function runCommand(
+  option: string,
   command: string,
   env: Readonly<Record<string, string>>,
   cwd: string,
@@ -31,7 +55,7 @@ export function runHealthCommand(
       signal.removeEventListener('abort', kill);
       kill();
       if (code === 0) resolve();
-      else reject(new Error(`--health ${command}: ${by ?? exitWords(code)}`));
+      else reject(new CommandFailedError(`${option} ${command}: ${by ?? exitWords(code)}`, code));
     });
   });
 }
