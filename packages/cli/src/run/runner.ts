@@ -12,6 +12,7 @@ import { describe, whyFields } from './events.ts';
 import type { GuardKeeper } from './guard-keeper.ts';
 import type { Supervision } from './leadership.ts';
 import { runInTerm } from './leadership.ts';
+import { reachStore, sleep } from './reach-store.ts';
 import type { LiveStatus } from './listen.ts';
 
 export interface RunnerOptions {
@@ -31,10 +32,6 @@ const longestBackoffMs = 60_000;
 const lingeringMs = 5_000;
 /** After a program that ran for so long, the back-off starts anew. */
 const calmAfterMs = 60_000;
-/** How long the store may let us wait before we give up on it. */
-export const patienceMs = 10_000;
-/** The pause before a store that failed is asked again. */
-const askAgainMs = 100;
 
 /** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
 class LostError extends Error {
@@ -106,7 +103,7 @@ export class Runner implements Supervision {
     }
     this.events.follow(() => this.running !== undefined && !groupIsGone(this.running.pid, true));
     try {
-      await this.#reachStore();
+      await reachStore(this.#election, this.#options.hasServers, this.#stop.signal);
       const abandoned = new Promise<never>((_, reject) => {
         this.#abandoned = reject;
       });
@@ -124,27 +121,6 @@ export class Runner implements Supervision {
     }
   }
 
-  /**
-   * Finds out whether the store can be reached before anything waits for it. A store that is only
-   * slow is asked again: many start together with their machine, and that takes time. So is one of
-   * several servers: it has been reached already, and the client finds the next if this one fails.
-   */
-  async #reachStore(): Promise<void> {
-    const { signal } = this.#stop;
-    for (const untilMs = monotonicMs() + patienceMs; ; ) {
-      try {
-        await this.#election.leader({ signal });
-        return;
-      } catch (error) {
-        const mayPass =
-          error instanceof ElectionError &&
-          (error.code === 'OPERATION_TIMEOUT' || (this.#options.hasServers && error.retryable));
-        if (!mayPass || monotonicMs() > untilMs) throw error;
-        await this.#sleep(askAgainMs);
-      }
-    }
-  }
-
   async #campaigns(campaign: LeadOptions): Promise<number> {
     const { restart } = this.#options;
     let backoffMs = firstBackoffMs;
@@ -159,7 +135,7 @@ export class Runner implements Supervision {
         sentence: `${why}; campaigning again in ${backoffMs / 1000} s`,
         fields: { code, backoffMs },
       });
-      await this.#sleep(backoffMs);
+      await sleep(backoffMs, this.#stop.signal);
       backoffMs = Math.min(2 * backoffMs, longestBackoffMs);
     }
   }
@@ -316,22 +292,6 @@ export class Runner implements Supervision {
         program: this.running?.pid ?? null,
       },
     };
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const { signal } = this.#stop;
-      if (signal.aborted) return reject(signal.reason);
-      const stop = () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      };
-      const timer = setTimeout(() => {
-        signal.removeEventListener('abort', stop);
-        resolve();
-      }, ms);
-      signal.addEventListener('abort', stop, { once: true });
-    });
   }
 }
 
