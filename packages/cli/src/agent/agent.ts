@@ -62,6 +62,7 @@ export class Agent {
   #term: Term | undefined;
   #interruptedBy: NodeJS.Signals | undefined;
   #believes = false;
+  #lastTold = '';
   #onDisbelief: () => void = () => {};
 
   constructor(
@@ -92,7 +93,10 @@ export class Agent {
       return await this.#election.lead((term) => this.#work(term), {
         ...campaign,
         signal: this.#stop.signal,
-        onUnclean: (target, { signal }) => this.#fence(target, signal),
+        // Without a method the guards kill, within a belief that a successor waits for anyway.
+        ...(this.#options.fences.length === 0
+          ? {}
+          : { onUnclean: (target, { signal }) => this.#fence(target, signal) }),
       });
     } catch (error) {
       if (this.#interruptedBy === undefined) throw error;
@@ -166,16 +170,17 @@ export class Agent {
       if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
       this.#enter({ type: 'term-begins', token: term.token });
       await this.#processGuard?.arm();
-      this.#tell('activating', `making the service active (token ${term.token})`, term);
+      this.#tell('activating', `making the service active (token ${term.token})`, { token: term.token });
       await this.#activate(term);
       this.#enter({ type: 'activated' });
-      this.#tell('active', `the service is active (token ${term.token})`, term);
+      this.#tell('active', `the service is active (token ${term.token})`, { token: term.token });
       await ready(term);
       await aborted(term.signal);
     } catch (error) {
       isUnsure = error instanceof ActivationError && error.isUnsure;
       if (!term.signal.aborted) {
-        this.#tell('activation-failed', `the service is not active: ${describe(error)}`, term);
+        const fields = { token: term.token, error: describe(error), isUnsure };
+        this.#tell('activation-failed', `the service is not active: ${fields.error}`, fields);
       }
     }
     term.resign();
@@ -260,7 +265,8 @@ export class Agent {
         run(becomeStandby, 'POST', calls, signal),
       );
     } catch (error) {
-      this.#tell('standby-failed', `the service has not become standby: ${describe(error)}`);
+      const fields = { error: describe(error) };
+      this.#tell('standby-failed', `the service has not become standby: ${fields.error}`, fields);
       return false;
     }
     const was = this.#state.role;
@@ -277,16 +283,16 @@ export class Agent {
       this.#tell('fenced', `the service of "${target.id}" is this one, and standby`, told);
       return;
     }
-    const attempt = (method: FenceMethod) => {
+    const attempt = async (method: FenceMethod) => {
       const program = fenceProgram(method, target, calls, ssh);
       if ('unusable' in program) throw new Error(program.unusable);
       this.#tell('fencing', `fencing ${target.id}: ${method.text}`, { ...told, method: method.text });
-      return within(fenceTimeoutMs, 'it', signal, async (bound) => {
+      await within(fenceTimeoutMs, 'it', signal, async (bound) => {
         const exit = await runGuarded(this.#guard, program, bound);
         if (exit.code !== 0) throw new Error(describeExit(exit));
       });
     };
-    const method = await fenceUntilOne(fences, target, async (one) => attempt(one), signal);
+    const method = await fenceUntilOne(fences, target, attempt, signal);
     this.#tell('fenced', `fenced ${target.id}: ${method.text}`, { ...told, method: method.text });
   }
 
@@ -305,10 +311,11 @@ export class Agent {
     this.#state = nextServiceState(this.#state, event);
   }
 
-  #tell(event: string, sentence: string, fields: Readonly<Record<string, unknown>> | Term = {}): void {
-    const token = 'token' in fields ? { token: fields['token'] } : {};
-    const more = 'isLeading' in fields ? token : fields;
-    this.#events.emit({ event, sentence, fields: { ...more, role: this.#state.role } });
+  #tell(event: string, sentence: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    // What is tried again and again is told once until something else happens.
+    if (event === 'standby-failed' && sentence === this.#lastTold) return;
+    this.#lastTold = sentence;
+    this.#events.emit({ event, sentence, fields: { ...fields, role: this.#state.role } });
   }
 
   #listenToSignals(): () => void {

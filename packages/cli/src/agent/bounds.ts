@@ -47,12 +47,18 @@ export function agentBounds(
   const released = 3 * opMs + pollEveryMs + asideMs;
   const stop = own.standbyTimeoutMs + (hasProcess ? killMs : 0);
   const notice = own.healthFailures * (own.healthEveryMs + own.healthTimeoutMs);
-  return {
+  const bounds = {
     // The service that does not become standby in time is killed, or fenced once the seat ran out.
     failoverMs: renewEveryMs + opMs + stop + (hasProcess ? released + activate : takeover),
     agentLostMs: takeover,
     serviceLostMs: notice + stop + (hasProcess ? released + activate : takeover),
     killedWithinMs: hasProcess ? beliefMs : undefined,
+  };
+  return {
+    failoverMs: Math.ceil(bounds.failoverMs),
+    agentLostMs: Math.ceil(bounds.agentLostMs),
+    serviceLostMs: Math.ceil(bounds.serviceLostMs),
+    killedWithinMs: bounds.killedWithinMs,
   };
 }
 
