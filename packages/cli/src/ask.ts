@@ -163,6 +163,36 @@ export async function missingPlace(
   return undefined;
 }
 
+/** How often a store that is not there is looked for. */
+const lookAgainMs = 250;
+
+/**
+ * For commands that observe: waits until the place of the election is there, and says so if it is
+ * not. Nothing is made. Where the store observes a place that is not there, this does not wait.
+ * @param onMissing called once, before the wait
+ * @returns whether the place was missing
+ * @throws `signal.reason`
+ */
+export async function untilThere(
+  { store, within, meantInstead: others }: OpenElection,
+  options: ElectionQuestion,
+  context: Context,
+  signal: AbortSignal,
+  onMissing: () => void = () => {},
+): Promise<boolean> {
+  let missing = await within((until) => missingPlace(store, options.election, until));
+  if (missing === undefined) return false;
+  noteMissing(missing, await within(others), options, context);
+  if (store.servers?.observesMissing) return true;
+  onMissing();
+  while (missing !== undefined) {
+    await sleep(lookAgainMs, undefined, { signal }).catch(() => {});
+    signal.throwIfAborted();
+    missing = await missingPlace(store, options.election, signal);
+  }
+  return true;
+}
+
 /**
  * Either the election has never been led, or the user meant another store.
  * @param instead the other names that the user may have meant
@@ -299,7 +329,7 @@ export async function bounded<T>(
   });
 }
 
-function tooLate(timeoutMs: number, url: string): CommandError {
+export function tooLate(timeoutMs: number, url: string): CommandError {
   return new CommandError(
     tooLateCode,
     exitCodes.storeUnavailable,

@@ -173,6 +173,32 @@ export const commands: readonly CommandEntry[] = [
             'as --renew-every',
           ).argParser(duration),
         )
+        .addOption(
+          option(
+            '--ready-when <command>',
+            'others send it nothing before this shell command has ended with 0',
+          ).conflicts('notify'),
+        )
+        .addOption(
+          option(
+            '--ready-every <duration>',
+            'how often --ready-when runs, and how long it may take',
+            '1s',
+          ).argParser(duration),
+        )
+        .addOption(
+          option(
+            '--notify',
+            'others send it nothing before it has written READY=1 to the file $INCUMBENT_NOTIFY',
+          ).conflicts('readyWhen'),
+        )
+        .addOption(
+          option(
+            '--ready-timeout <duration>',
+            'with either: the term ends when it is not ready after so long',
+            '60s',
+          ).argParser(duration),
+        )
         .optionsGroup('How long to wait, and what comes after:')
         .addOption(
           option(
@@ -400,16 +426,22 @@ export const commands: readonly CommandEntry[] = [
     group: 'Look:',
     summary: "print the leader's address, for scripts",
     description:
-      "Prints the leader's first address and nothing else. Ends with 1 when nobody leads.",
+      "Prints the leader's first address and nothing else. Ends with 1 when nobody leads. A leader " +
+      'may still prepare its work: --ready waits until it is ready.',
     examples: [
       { line: 'curl "http://$(incumbent leader -e api)/"', about: 'ask the leader something' },
+      { line: 'incumbent leader -e api --ready --wait 30s', about: 'once it can serve' },
       { line: 'incumbent leader -e api --all', about: 'all its addresses, one a line' },
       { line: 'incumbent leader -e nightly --id', about: 'its id, where it has no address' },
     ],
     define: (command) => {
       questionOptions(command)
         .addOption(option('--all', 'print all its addresses, one a line').conflicts('id'))
-        .addOption(option('--id', 'print its id instead').conflicts('all'));
+        .addOption(option('--id', 'print its id instead').conflicts('all'))
+        .addOption(option('--ready', 'wait for a leader that is ready'))
+        .addOption(
+          option('--wait <duration>', 'how long --ready waits', '60s').argParser(duration),
+        );
     },
     load: async () => (await import('./commands/leader.ts')).leader,
   }),

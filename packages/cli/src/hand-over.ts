@@ -51,17 +51,12 @@ export function progressOf({ from, token, to }: Asked, view: View): Progress {
       }
       if (to !== undefined && leader.id !== to) return { state: 'failed', why: `${who} leads` };
       if (to === undefined && leader.id === from) return { state: 'failed', why: `${who} leads again` };
-      if (!isReady(view)) return { state: 'waiting', why: `${who} leads, and is not ready yet` };
+      if (view.ready === false) return { state: 'waiting', why: `${who} leads, and is not ready yet` };
       return { state: 'done' };
     }
     default:
       return view.state satisfies never;
   }
-}
-
-/** A leader of which nothing else is known counts as ready. */
-function isReady(view: View & { readonly ready?: boolean }): boolean {
-  return view.ready !== false;
 }
 
 /** Asks for it, and with `--wait` ends when it is done. */

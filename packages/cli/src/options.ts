@@ -38,6 +38,10 @@ export interface StatusOptions extends ElectionQuestion {
 export interface LeaderOptions extends ElectionQuestion {
   readonly all?: true;
   readonly id?: true;
+  /** Wait for a leader that is ready. */
+  readonly ready?: true;
+  /** For how long, with `ready`. */
+  readonly wait?: string;
 }
 
 export interface VacateOptions extends ElectionQuestion {
@@ -135,6 +139,11 @@ export interface RunOptions extends StoreOptions, TimingFlags {
   /** A command for the shell. */
   readonly health?: string;
   readonly healthEvery?: string;
+  /** A command for the shell. */
+  readonly readyWhen?: string;
+  readonly readyEvery?: string;
+  readonly readyTimeout?: string;
+  readonly notify?: true;
   readonly listen?: ListenAddress;
   readonly restart: 'no' | 'on-failure' | 'always';
   /** At most one of these three. */

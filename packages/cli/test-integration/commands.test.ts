@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { detectIsolation, systemProbe } from '../src/environment.ts';
-import { runHealthCommand } from '../src/run/health-command.ts';
+import { runShellCheck } from '../src/run/shell-check.ts';
 import {
   bin,
   candidateProcess,
@@ -274,7 +274,7 @@ test.each([
   ['/dev/null', 'exit code 126 (command cannot be executed)'],
   ['exit 3', 'exit code 3'],
 ])('a health check says how it failed: %s', async (command, words) => {
-  const check = runHealthCommand(command, {}, '/', new AbortController().signal);
+  const check = runShellCheck('--health', command, {}, '/', new AbortController().signal);
   await expect(check).rejects.toThrow(`--health ${command}: ${words}`);
 });
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Backend, CandidateOptions, Term } from 'incumbent';
+import type { Backend, CampaignOptions, CandidateOptions, Term } from 'incumbent';
 import { createElection, StoreUnavailableError } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';
@@ -12,7 +12,10 @@ import { invoke, jsonLines, Running } from './support/invoke.ts';
 const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
 /** A store on which `host-7` leads election x, until the test ends. */
-async function led(candidate: CandidateOptions = {}) {
+async function led({
+  ready,
+  ...candidate
+}: CandidateOptions & Pick<CampaignOptions, 'ready'> = {}) {
   const backend = memory();
   const election = createElection({
     name: 'x',
@@ -24,7 +27,7 @@ async function led(candidate: CandidateOptions = {}) {
       ...candidate,
     },
   });
-  const term = await election.campaign();
+  const term = await election.campaign(ready === undefined ? {} : { ready });
   onTestFinished(() => leave(term));
   const run = (...argv: string[]) => invoke([...argv, '-e', 'x'], { backend });
   return { backend, election, term, run };
@@ -103,6 +106,7 @@ test('status as JSON', async () => {
         addresses: ['10.0.0.7:80', '[2001:db8::7]:80'],
         metadata: { zone: 'eu-1' },
       },
+      ready: true,
       token: term.token.toString(),
       since: iso,
       leaseMs: 15_000,
@@ -159,6 +163,49 @@ test('a seat that is taken over, or whose holder is dead, is told apart from an 
   expect(state({})).toBe('vacant');
   expect(state({ leaseMs: 15_000 })).toBe('vacant (somebody is taking over)');
   expect(state({ leaseMs: 15_000, holderGone: true })).toBe('vacant (the last leader is dead)');
+});
+
+test('a leader that prepares its work is shown as not ready', async () => {
+  const { run, term, backend } = await led({ ready: 'manual' });
+  expect((await run('status')).stdout).toMatch(/^state +led, not ready \(/m);
+  expect(jsonLines((await run('status', '--json')).stdout)).toMatchObject([{ ready: false }]);
+  expect(jsonLines((await run('leader', '--json')).stdout)).toMatchObject([{ ready: false }]);
+  const watch = new Running(['watch', '-e', 'x'], { backend });
+  await watch.printed(/ led {6}host-7 {2}token 1 {2}not ready {2}at /);
+  await term.ready();
+  await watch.printed(/ led {6}host-7 {2}token 1 {2}at /);
+  watch.signal('SIGTERM');
+  await watch.result;
+  expect((await run('status')).stdout).toMatch(/^state +led$/m);
+});
+
+test('leader --ready waits for a leader that is ready', async () => {
+  const { term, backend } = await led({ ready: 'manual' });
+  const asking = new Running(['leader', '-e', 'x', '--ready'], { backend });
+  const watch = new Running(['watch', '-e', 'x'], { backend });
+  await watch.printed(/not ready/);
+  await term.ready();
+  expect(await asking.result).toMatchObject({ code: 0, stdout: '10.0.0.7:80\n', stderr: '' });
+  watch.signal('SIGTERM');
+  await watch.result;
+});
+
+test('leader --ready gives up after --wait, and says what it has seen', async () => {
+  const { run, term } = await led({ ready: 'manual' });
+  const waiting = await run('leader', '--ready', '--wait', '20ms');
+  expect(waiting).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'incumbent: the leader "host-7" of election "x" was not ready within 20ms (--wait)\n',
+  });
+  await leave(term);
+  const vacant = await run('leader', '--ready', '--wait', '20ms');
+  expect([vacant.code, vacant.stderr]).toEqual([
+    1,
+    'incumbent: nobody leads election "x": it stayed vacant for 20ms\n',
+  ]);
+  const alone = await run('leader', '--wait', '20ms');
+  expect([alone.code, alone.stderr]).toEqual([64, expect.stringContaining('there is no --ready')]);
 });
 
 test('leader prints the first address and nothing else', async () => {
@@ -300,6 +347,7 @@ test('watch as JSON', async () => {
       election: 'x',
       state: 'led',
       leader: expect.objectContaining({ id: 'host-7' }),
+      ready: true,
       token: term.token.toString(),
       since: iso,
     },

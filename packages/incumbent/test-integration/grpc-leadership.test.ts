@@ -114,6 +114,10 @@ describe.concurrent.each(versions)('a server of grpc-js %s', (version, grpc) => 
     stalled.isBelieved = false;
     lead.term = stalled.term;
     await refused(`this server does not lead ${named}`);
+    const preparing = new FakeTerm(8n, election.name);
+    preparing.isReady = false;
+    lead.term = preparing.term;
+    await refused(`this server leads ${named} and is not ready yet`);
     lead.term = undefined;
     await refused(`this server does not lead ${named}`);
     expect(served).toBe(0);

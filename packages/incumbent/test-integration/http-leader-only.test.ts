@@ -150,6 +150,39 @@ describe.concurrent('leaderOnly', () => {
     expect(await error.body.text()).toContain(MisuseError.name);
   });
 
+  test('serves nobody before its work is ready, and then those that wait', async (context) => {
+    const stage = stageOf(context);
+    const term = new FakeTerm(5n);
+    term.isReady = false;
+    let served = 0;
+    const handler: Handler = (_request, response) => {
+      served += 1;
+      response.end('mine');
+    };
+    const self = candidate('self', { addresses: ['127.0.0.1:9'] });
+    const preparing = { ...ledBy(self, 5n), ready: false };
+    await stage.show(preparing);
+    const hasty = stage.only({ term: () => term.term, waitTimeout: 0 });
+    const refused = await request((await serveBehind(stage, hasty, handler)).origin);
+    expect([refused.statusCode, refused.headers[refusedHeader]]).toEqual([503, 'no-leader']);
+    expect(await refused.body.json()).toMatchObject({
+      detail: 'The leader of election "billing" is not ready yet; try again.',
+    });
+    // Another process waits, too, for a leader that it knows and that is not ready.
+    const other = await request(
+      (await serveBehind(stage, stage.only({ waitTimeout: 0 }), handler)).origin,
+    );
+    expect(other.statusCode).toBe(503);
+    await other.body.dump();
+    const patient = stage.only({ term: () => term.term, waitTimeout: '1m' });
+    const waiting = request((await serveBehind(stage, patient, handler)).origin);
+    await delay(1);
+    expect(served).toBe(0);
+    term.isReady = true;
+    const answer = await waiting;
+    expect([answer.statusCode, await answer.body.text(), served]).toEqual([200, 'mine', 1]);
+  });
+
   test('a newer token than its own tells a leader that it is none', async (context) => {
     const term = new FakeTerm(12n);
     const options = { term: () => term.term, waitTimeout: '20s' };

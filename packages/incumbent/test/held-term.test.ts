@@ -80,6 +80,7 @@ function setUp(
     },
     candidate: { id: 'a', incarnation: 'of a', addresses: [], metadata: {} },
     actors: 'self',
+    readiness: undefined,
     onBelief: told(belief),
     watchdog,
     ...options,
@@ -97,6 +98,43 @@ async function end({ clock, term }: ReturnType<typeof setUp>) {
   await disposed;
   return term.ended;
 }
+
+describe('a term that has to become ready', () => {
+  const readiness = { timeoutMs: 60_000 };
+  const state: SeatState = {
+    ...{ announced: true, actors: null, addresses: [], metadata: {} },
+    ready: false,
+  };
+
+  test('ends if the record cannot be made to show it, though the work has said so', async () => {
+    const all = setUp({ readiness }, { state });
+    const { clock, term, script } = all;
+    await term.announce();
+    // The seat is confirmed, and the record stays as it is: a right is missing.
+    script.confirm = async () => ({ outcome: 'confirmed', sentAt: readClocks(clock), state });
+    const ready = term.ready();
+    ready.catch(() => {});
+    await clock.advance(59_000);
+    expect(term.state).toBe('leading');
+    await clock.advance(1_000);
+    await expect(ready).rejects.toMatchObject({ reason: 'not-ready' });
+    expect((await end(all)).reason).toBe('not-ready');
+  });
+
+  test('goes on once the record shows it', async () => {
+    const all = setUp({ readiness }, { state });
+    const { clock, term, confirmed } = all;
+    await term.announce();
+    await clock.advance(1_000);
+    const ready = term.ready();
+    await clock.advance(0);
+    await ready;
+    expect(confirmed).toEqual([1_000]);
+    await clock.advance(120_000);
+    expect(term.state).toBe('leading');
+    expect((await end(all)).reason).toBe('resigned');
+  });
+});
 
 describe('a term confirms its seat', () => {
   test('every R, from the sending of the last confirmation', async () => {

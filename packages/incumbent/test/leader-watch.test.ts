@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, test, vi } from 'vitest';
 import type { Sight } from '../src/following/index.ts';
-import { LeaderWatch } from '../src/following/index.ts';
+import { Follower, LeaderWatch } from '../src/following/index.ts';
 import type { View } from '../src/record/record.ts';
 import { candidate, FakeElection, ledBy, unknown, vacant } from './support/fake-election.ts';
 
@@ -65,6 +65,69 @@ test('keeps the last leader while the store cannot be read, and when nobody lead
     ],
   );
   expect(seen[0]?.error?.message).toBe('no route');
+  stop();
+});
+
+test('a leader is ready when its view says so, also while the store cannot be read', async () => {
+  const { fake, watch, seen, stop } = start();
+  const preparing = { ...ledBy(b, 3n), ready: false };
+  const views = [
+    ledBy(a, 2n),
+    unknown,
+    preparing,
+    unknown,
+    { ...preparing, ready: true },
+    vacant(3n),
+  ];
+  for (const view of views) {
+    fake.show(view);
+    await hasSeen(seen, seen.length + 1);
+  }
+  expect(seen.map(({ state, led, ready }) => [state, led, ready])).toEqual([
+    // A store of a user's own need not tell.
+    ['led', true, true],
+    ['unknown', true, true],
+    ['led', true, false],
+    ['unknown', true, false],
+    ['led', true, true],
+    ['vacant', false, false],
+  ]);
+  expect(watch.sight?.ready).toBe(false);
+  stop();
+});
+
+test('a follower has no leader to ask while that one is not ready', async () => {
+  const fake = new FakeElection('billing');
+  const follower = new Follower(fake.election);
+  const preparing = { ...ledBy(b, 3n), ready: false };
+  fake.show(preparing);
+  const found = follower.until(({ leader }) => leader, 30_000);
+  await eventually(() => expect(follower.unready?.info).toBe(b));
+  expect([follower.leader, follower.token]).toEqual([undefined, 3n]);
+  fake.show({ ...preparing, ready: true });
+  expect((await found)?.info).toBe(b);
+  expect(follower.unready).toBeUndefined();
+  follower.close();
+});
+
+test('a look that finds the same leader ready is news, and one that does not is none', async () => {
+  const { fake, watch, seen, stop } = start();
+  const preparing = { ...ledBy(b, 3n), ready: false };
+  fake.show(preparing);
+  await hasSeen(seen, 1);
+  let looked = 0;
+  fake.look = async () => {
+    looked += 1;
+    return preparing;
+  };
+  watch.lookAgain();
+  await eventually(() => expect(looked).toBe(1));
+  fake.look = async () => ({ ...preparing, ready: true });
+  await eventually(() => {
+    watch.lookAgain();
+    expect(seen.length).toBe(2);
+  });
+  expect(seen.map(({ ready }) => ready)).toEqual([false, true]);
   stop();
 });
 

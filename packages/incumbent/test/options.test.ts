@@ -66,6 +66,7 @@ describe('a campaign', () => {
       hookTimeoutMs: 30_000,
       health: undefined,
       actors: 'self',
+      readiness: undefined,
       killOnOverrun: false,
       waitMs: undefined,
       settles: true,
@@ -73,6 +74,23 @@ describe('a campaign', () => {
       signal: undefined,
     });
     expect(resolved.again('resigned')).toBe(true);
+  });
+
+  test('may have to say that it is ready, within a minute or the given time', () => {
+    expect(resolve('terms', { ready: 'manual' }).readiness).toEqual({ timeoutMs: 60_000 });
+    const given = { ready: 'manual', readyTimeout: '5s' };
+    expect(resolve('campaign', given).readiness).toEqual({ timeoutMs: 5_000 });
+  });
+
+  test.each([
+    [{ ready: true }, 'ready is "manual" or left out, not true'],
+    [{ ready: 'auto' }, 'ready is "manual" or left out, not "auto"'],
+    [{ readyTimeout: '5s' }, 'give it together with ready: "manual"'],
+    [{ ready: 'manual', readyTimeout: 0 }, 'readyTimeout must be more than 0'],
+    [{ ready: 'manual', readyTimeout: 'soon' }, 'readyTimeout'],
+  ])('refuses %o: %s', (given, message) => {
+    expect(() => resolve('lead', given)).toThrow(InvalidOptionError);
+    expect(() => resolve('lead', given)).toThrow(message);
   });
 
   test('goes by the given options', () => {

@@ -36,9 +36,21 @@ const queue = [
 describe.each([
   ['lease', lease, (text: string) => encodeLeaseRecord(decodeLeaseRecord(text, 'here'))],
   ['queue', queue, (text: string) => encodeQueueRecord(decodeQueueRecord(text, 'here'))],
-])('a record of the %s in format 1', (_mechanism, text, rewritten) => {
+])('a record of the %s in format 1', (mechanism, text, rewritten) => {
+  const decoded = mechanism === 'lease' ? decodeLeaseRecord : decodeQueueRecord;
+
   test('is read, and written with the same bytes', () => {
     expect(rewritten(text)).toBe(text);
+  });
+
+  test('says that its leader is not ready, and says nothing of one that is', () => {
+    const unready = text.replace('"revoked":false', '"revoked":false,"ready":false');
+    expect(decoded(unready, 'here').holding?.ready).toBe(false);
+    expect(decoded(rewritten(unready), 'here').holding?.ready).toBe(false);
+    const ready = text.replace('"revoked":false', '"revoked":false,"ready":true');
+    expect(rewritten(ready)).toBe(text);
+    const damaged = text.replace('"revoked":false', '"revoked":false,"ready":"no"');
+    expect(() => rewritten(damaged)).toThrow('unexpected ready');
   });
 
   test('may have a field of a later release, which is passed over', () => {

@@ -16,6 +16,7 @@ export interface QueueRecord {
         readonly candidate: Incumbent.CandidateInfo;
         readonly place: string;
         readonly revoked: boolean;
+        readonly ready?: false | undefined;
         readonly request: Incumbent.LeaderRequest | undefined;
       }
     | undefined;

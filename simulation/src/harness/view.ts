@@ -1,7 +1,7 @@
 import type { View } from 'incumbent';
 
 /** Two views in a row with the same outline are one too many. */
-export function outline({ state, token, leader }: View): string {
+export function outline({ state, token, leader, ready }: View): string {
   const who = leader === undefined ? '' : `${leader.id} ${leader.incarnation}`;
-  return `${state} ${token ?? ''} ${who} ${leader?.addresses.join() ?? ''} ${JSON.stringify(leader?.metadata ?? {})}`;
+  return `${state} ${ready ?? ''} ${token ?? ''} ${who} ${leader?.addresses.join() ?? ''} ${JSON.stringify(leader?.metadata ?? {})}`;
 }

@@ -122,6 +122,7 @@ export class Observer extends Bystander {
         world.fail('observer', `token ${view.token} after ${highest}`);
       }
       highest = view.token;
+      this.sim.guarantees.readiness.check(view.token, view.ready === true, this.name);
       if (view.state === 'led' && !this.sim.guarantees.announced.has(view.token)) {
         world.fail('observer', `term ${view.token} is seen to lead, no record says so`);
       }

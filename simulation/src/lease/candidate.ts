@@ -9,7 +9,8 @@ import type {
   Timing,
 } from 'incumbent';
 import type { Host } from '../harness/host.ts';
-import type { Random } from '../harness/random.ts';
+import { Random } from '../harness/random.ts';
+import { ReadyCandidate } from '../harness/readiness.ts';
 import { inCopies } from './copies.ts';
 import type { Attempt, TermEntry } from './guarantees.ts';
 import type { Client, Link } from './network.ts';
@@ -71,6 +72,7 @@ export class CandidateProcess implements Client {
   #wantsToJoin = false;
   #orphanUntilMs = 0;
   #child: number | undefined;
+  readonly #readiness: ReadyCandidate;
 
   constructor(sim: LeaseSimulation, host: Host, link: Link, plan: CandidatePlan, random: Random) {
     this.#sim = sim;
@@ -100,6 +102,8 @@ export class CandidateProcess implements Client {
       onTrouble: () => {},
     });
     this.timing = this.#election.timing;
+    const ready = new Random(sim.scenario.seed, 20_000 + this.number - sim.firstNumber);
+    this.#readiness = new ReadyCandidate(ready, plan.timing.lease);
   }
 
   // --- what the faults do to it ---
@@ -235,6 +239,7 @@ export class CandidateProcess implements Client {
     const { plan } = this;
     const options: LeadOptions = {
       signal,
+      ...this.#readiness.options,
       onBelief: (deadline) => {
         this.#belief = deadline;
         this.#beliefToldMs = this.#sim.world.nowMs;
@@ -302,6 +307,7 @@ export class CandidateProcess implements Client {
       world.fail('overlap', `${this.name} works for terms ${this.running.token} and ${term.token}`);
     }
     guarantees.checkBeginning(entry);
+    const preparing = this.#prepare(term);
     this.running = entry;
     guarantees.terms.add(entry);
     void term.ended.then((outcome) => {
@@ -313,11 +319,25 @@ export class CandidateProcess implements Client {
       await this.#doWork(term, effects);
     } finally {
       await Promise.all(effects);
+      await preparing;
       this.#endChild();
       entry.settledAtMs = this.host.presentMs;
       this.running = undefined;
       world.trace.add(this.host.presentMs, this.name, `work of term ${term.token} settles`);
     }
+  }
+
+  /** Ends with the term at the latest. */
+  async #prepare(term: Term<bigint>): Promise<void> {
+    if (this.#readiness.options.ready === undefined) return;
+    const { guarantees, coverage, isQuiet } = this.#sim;
+    const { readiness } = guarantees;
+    const record = this.#sim.recordOf(term.token);
+    if (record?.holding !== undefined) readiness.begin(this.name, term, record.holding.ready);
+    const pause = (ms: number) => this.#pause(ms, term.signal);
+    await this.#readiness.prepare(term, readiness, coverage, isQuiet, pause, () =>
+      this.#requireRecord(term, 'ready', (holding) => holding.ready !== false),
+    );
   }
 
   async #doWork(term: Term<bigint>, effects: Set<Promise<void>>): Promise<void> {

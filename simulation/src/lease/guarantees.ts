@@ -3,10 +3,12 @@
  * records that really stood in the store. Nothing is taken from the library's own account of
  * itself.
  */
+
 import type { Term, TermOutcome } from 'incumbent';
 import type { LeaseRecord, Reading, SwapResult } from 'incumbent/testing';
 import type { Command } from '../harness/command.ts';
 import { describeCommand, dropsOf, isGranted, takesBack } from '../harness/command.ts';
+import { Readiness } from '../harness/readiness.ts';
 import { Request } from './bystanders.ts';
 import type { CandidateProcess } from './candidate.ts';
 import type { Client } from './network.ts';
@@ -44,6 +46,7 @@ export const guarantees = {
   handback: 'a leader that leaves while the store answers gives its seat back',
   disowned: 'a term that reads of another holder ends at once',
   proclaimed: 'what proclaim and declareActors have resolved for stands in the record',
+  ready: 'no record and no observer says that a leader is ready before its work has said so',
   observer: 'an observer sees no view twice in a row, and no token fall',
   leader: 'somebody leads within the bound once faults have stopped (L)',
   keeping: 'an undisturbed leader keeps its term',
@@ -85,6 +88,7 @@ const epsilonMs = 1e-3;
 export class Guarantees {
   /** Terms that may lead, or whose end is awaited. */
   readonly terms: Set<TermEntry> = new Set();
+  readonly readiness: Readiness;
   /** Tokens of records that were committed as announced. */
   readonly announced: Set<bigint> = new Set();
   readonly #sim: LeaseSimulation;
@@ -97,6 +101,7 @@ export class Guarantees {
   #highestToken = 0n;
   constructor(sim: LeaseSimulation) {
     this.#sim = sim;
+    this.readiness = new Readiness(sim.world);
   }
 
   /** Operators keep the nonce of the holder. */
@@ -517,6 +522,9 @@ export class Guarantees {
         last.token !== next.token);
     if (changesHands) this.#checkTaken(process, commit, previous);
     if (next.holding === undefined) this.#checkVacated(process, commit, previous);
+    if (next.holding !== undefined && !this.#sim.scenario.meddles) {
+      this.readiness.check(next.token, next.holding.ready !== false, process.name);
+    }
     if (next.holding?.announced === true) {
       if (changesHands || last?.holding?.announced !== true) this.#checkAnnounced(process, next);
       this.announced.add(next.token);

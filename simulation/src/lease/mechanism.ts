@@ -48,6 +48,7 @@ const required: readonly string[] = [
   'withdrawals while a write is on its way',
   'reservations used',
   'proclamations',
+  'terms that said that they are ready',
   'children declared',
   'children and hooks that outlived their parent',
   'hooks run',
@@ -63,6 +64,7 @@ const required: readonly string[] = [
   'ended: vacated',
   'ended: handed-over',
   'ended: unhealthy',
+  'ended: not-ready',
   'ended: stalled',
   'ended: election-ended',
 ];

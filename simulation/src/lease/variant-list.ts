@@ -952,4 +952,37 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     ],
     breaks: ['operations'],
   },
+  {
+    name: 'the winning record says that the leader is ready',
+    edits: [
+      {
+        file: 'mechanisms/lease/race.js',
+        find: 'held,\n                ready,',
+        replace: 'held,',
+      },
+    ],
+    breaks: ['ready'],
+  },
+  {
+    name: 'an operator’s look at the record takes readiness out of it',
+    edits: [
+      {
+        file: 'record/lease-record.js',
+        find: "ready: readReady(reader, holding['ready']),",
+        replace: '',
+      },
+    ],
+    breaks: ['ready'],
+  },
+  {
+    name: 'a term counts as ready that has only proclaimed something',
+    edits: [
+      {
+        file: 'core/held-term.js',
+        find: '...checkProclamation(proclamation, wanted) }',
+        replace: '...checkProclamation(proclamation, wanted), ready: undefined }',
+      },
+    ],
+    breaks: ['ready'],
+  },
 ];

@@ -378,4 +378,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     ],
     breaks: [...s1, 'release'],
   },
+  {
+    name: 'lock: an announcement says that the leader is ready',
+    edits: [{ file: 'mechanisms/queue/announcement.js', find: 'ready: shown.ready,', replace: '' }],
+    breaks: ['ready'],
+  },
 ];

@@ -184,6 +184,7 @@ export class QueueObserver extends Bystander {
         world.fail('observer', `token ${view.token} after ${highest}`);
       }
       highest = view.token;
+      contest.guarantees.readiness.check(view.token, view.ready === true, this.name);
       if (view.state === 'led' && !contest.guarantees.announcements.has(view.token)) {
         world.fail('observer', `term ${view.token} is seen to lead, no record says so`);
       }

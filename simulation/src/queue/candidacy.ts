@@ -8,7 +8,8 @@ import type {
   Term,
   Timing,
 } from 'incumbent';
-import type { Random } from '../harness/random.ts';
+import { Random } from '../harness/random.ts';
+import { ReadyCandidate } from '../harness/readiness.ts';
 import type { TermEntry } from './guarantees.ts';
 import type { QueueProcess } from './process.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
@@ -49,6 +50,7 @@ export class Candidacy {
   #wantsToJoin = false;
   /** A child of it acts on as the leader, after its crash. */
   #orphanUntilMs = 0;
+  readonly #readiness: ReadyCandidate;
 
   constructor(
     sim: QueueSimulation,
@@ -77,6 +79,11 @@ export class Candidacy {
       onTrouble: () => {},
     });
     this.timing = this.#election.timing;
+    const stream = 1_000_000 + sim.nextReadyStream();
+    this.#readiness = new ReadyCandidate(
+      new Random(sim.scenario.seed, stream),
+      process.plan.timeoutMs,
+    );
   }
 
   get name(): string {
@@ -196,6 +203,7 @@ export class Candidacy {
     const { plan } = this.process;
     const options: LeadOptions = {
       signal,
+      ...this.#readiness.options,
       onBelief: (deadline) => {
         this.#belief = deadline;
         this.#beliefToldMs = this.#sim.world.nowMs;
@@ -263,6 +271,7 @@ export class Candidacy {
       world.fail('overlap', `${this.name} works for terms ${this.running.token} and ${term.token}`);
     }
     guarantees.checkBeginning(entry);
+    const preparing = this.#prepare(term);
     this.running = entry;
     guarantees.terms.add(entry);
     void term.ended.then((outcome) => {
@@ -277,10 +286,25 @@ export class Candidacy {
       await this.#doWork(term, effects);
     } finally {
       await Promise.all(effects);
+      await preparing;
       entry.settledAtMs = host.presentMs;
       this.running = undefined;
       world.trace.add(host.presentMs, this.name, `work of term ${term.token} settles`);
     }
+  }
+
+  /** Ends with the term at the latest. */
+  async #prepare(term: Term<unknown>): Promise<void> {
+    if (this.#readiness.options.ready === undefined) return;
+    const { guarantees } = this.contest;
+    const { coverage, isQuiet } = this.#sim;
+    const { readiness } = guarantees;
+    const shown = guarantees.shownOf(term.token);
+    if (shown !== undefined) readiness.begin(this.name, term, shown.ready);
+    const pause = (ms: number) => this.#pause(ms, term.signal);
+    await this.#readiness.prepare(term, readiness, coverage, isQuiet, pause, () =>
+      guarantees.checkReady(this, term.token),
+    );
   }
 
   async #doWork(term: Term<unknown>, effects: Set<Promise<void>>): Promise<void> {

@@ -7,6 +7,7 @@ import type { Instant, Term, TermOutcome } from 'incumbent';
 import type { Command, OperatorState } from '../harness/command.ts';
 import { describeCommand, dropsOf, isGranted, takesBack } from '../harness/command.ts';
 import type { QueueRecord } from '../harness/library.ts';
+import { Readiness } from '../harness/readiness.ts';
 import type { Request } from '../harness/zookeeper/ensemble.ts';
 import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import { nameOf, parentOf } from '../harness/zookeeper/tree.ts';
@@ -49,6 +50,7 @@ export const queueGuarantees = {
   truth: 'a term ends as superseded, expired, gone or revoked only if it was',
   zombie: 'whoever has left the queue has no place in it',
   proclaimed: 'what proclaim has resolved for stands in the record',
+  ready: 'no record and no observer says that a leader is ready before its work has said so',
   observer: 'an observer sees no view twice in a row, and no token fall',
   leader: 'somebody leads within the bound once faults have stopped (L)',
   keeping: 'an undisturbed leader keeps its term',
@@ -108,6 +110,7 @@ export class QueueGuarantees {
   readonly #proved: Map<QueueProcess, number> = new Map();
   /** When an operator has forced the leader out, by the token of its term. */
   readonly #revokedAtMs: Map<bigint, number> = new Map();
+  readonly readiness: Readiness;
   #record: QueueRecord | undefined;
   #highestToken = 0n;
   #commits: number[] = [];
@@ -115,6 +118,7 @@ export class QueueGuarantees {
   constructor(sim: QueueSimulation, contest: Contested) {
     this.sim = sim;
     this.contest = contest;
+    this.readiness = new Readiness(sim.world);
   }
 
   get record(): QueueRecord | undefined {
@@ -312,9 +316,20 @@ export class QueueGuarantees {
     return this.records.some((record) => record.token > token);
   }
 
+  /** The leader of a term, as the newest record that names it says. */
+  shownOf(token: bigint): QueueRecord['holding'] {
+    return this.records.findLast((record) => record.token === token && record.holding)?.holding;
+  }
+
+  checkReady(candidacy: Candidacy, token: bigint): void {
+    if (this.shownOf(token)?.ready !== false) return;
+    const why = `${candidacy.name}: ready resolved, the record does not show it`;
+    this.sim.world.fail('proclaimed', why);
+  }
+
   checkProclaimed(candidacy: Candidacy, token: bigint, build: string): void {
-    const shown = this.records.findLast((record) => record.token === token && record.holding);
-    if (shown === undefined || shown.holding?.candidate.metadata['build'] === build) return;
+    const shown = this.shownOf(token);
+    if (shown === undefined || shown.candidate.metadata['build'] === build) return;
     this.sim.world.fail(
       'proclaimed',
       `${candidacy.name}: proclaim resolved, the record shows something else`,
@@ -505,6 +520,9 @@ export class QueueGuarantees {
       world.fail('tokens', `the record’s token fell from ${last.token} to ${record.token}`);
     }
     const candidacy = this.#authorOf(process, record.holding ?? last?.holding);
+    if (record.holding !== undefined && !this.sim.scenario.strangers) {
+      this.readiness.check(record.token, record.holding.ready !== false, process?.name ?? 'op');
+    }
     const changesHands =
       record.holding !== undefined && record.holding.place !== before?.holding?.place;
     if (candidacy === undefined) {

@@ -54,6 +54,7 @@ const required: readonly string[] = [
   'restarts while a write of before is on its way',
   'writes of the dead that landed after their successor began',
   'proclamations',
+  'terms that said that they are ready',
   'hooks run',
   'hooks that failed',
   'views seen by observers',
@@ -68,6 +69,7 @@ const required: readonly string[] = [
   'ended: vacated',
   'ended: handed-over',
   'ended: unhealthy',
+  'ended: not-ready',
   'ended: stalled',
   'ended: election-ended',
 ];

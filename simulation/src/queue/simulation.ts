@@ -71,6 +71,7 @@ export class QueueSimulation implements Simulation {
   #expiring: bigint | undefined;
   #isEnding = false;
   #lastNumber = 0;
+  #readyStreams = 0;
 
   constructor(ground: Ground, library: Library, seed: number, readable: boolean) {
     this.ground = ground;
@@ -222,6 +223,12 @@ export class QueueSimulation implements Simulation {
     await this.#expectOrderlyEnd();
     this.observer?.stop();
     if (this.world.violation === undefined) await watching;
+  }
+
+  /** The number of the stream from which a candidacy draws its readiness. */
+  nextReadyStream(): number {
+    this.#readyStreams += 1;
+    return this.#readyStreams;
   }
 
   // --- the phases ---

@@ -568,4 +568,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['heard'],
   },
+  {
+    name: 'queue: an announcement says that the leader is ready',
+    edits: [{ file: 'mechanisms/queue/announcement.js', find: 'ready: shown.ready,', replace: '' }],
+    breaks: ['ready'],
+  },
 ];

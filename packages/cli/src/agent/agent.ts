@@ -82,7 +82,7 @@ export class Agent {
   /** Until a signal ends it. @returns the exit code */
   async run(campaign: LeadOptions): Promise<number> {
     const removeListeners = this.#listenToSignals();
-    this.#events.follow(() => !isSettled(this.#state));
+    this.#events.follow(() => !isSettled(this.#state), true);
     void this.#processGuard?.lost.then((error) => {
       // Without it nothing would kill the service if we died now.
       this.#tell('guard-lost', `${error.message}: leadership is given up`);
@@ -150,6 +150,7 @@ export class Agent {
     const leading = role === 'active' && term?.isLeading() === true;
     return {
       leading,
+      ready: leading && term?.isReady === true,
       healthy: role !== 'neutral' && !(role === 'active' && term?.state === 'uncertain'),
       fields: {
         election: this.#election.name,
@@ -174,7 +175,7 @@ export class Agent {
       await this.#activate(term);
       this.#enter({ type: 'activated' });
       this.#tell('active', `the service is active (token ${term.token})`, { token: term.token });
-      await ready(term);
+      await term.ready();
       await aborted(term.signal);
     } catch (error) {
       isUnsure = error instanceof ActivationError && error.isUnsure;
@@ -332,11 +333,6 @@ export class Agent {
       for (const remove of listeners) remove();
     };
   }
-}
-
-/** A stand-in until the library has `term.ready()`. */
-function ready(term: Term): Promise<void> {
-  return (term as Term & { ready?: () => Promise<void> }).ready?.() ?? Promise.resolve();
 }
 
 /** Resolves when the signal has aborted. */

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '../failure.ts';
 import type { ProgramSpec } from '../guard/index.ts';
-import { CommandFailedError, runCommand } from '../run/health-command.ts';
+import { CommandFailedError, runShellCheck } from '../run/shell-check.ts';
 import type { Health } from './service-state.ts';
 
 /** How the agent tells the service something: a shell command, or a request to this machine. */
@@ -61,7 +61,7 @@ export async function run(
 ): Promise<void> {
   signal.throwIfAborted();
   if (call.kind === 'http') return http(call, method, env, signal);
-  await runCommand(call.option, call.command, env, cwd, signal);
+  await runShellCheck(call.option, call.command, env, cwd, signal);
   signal.throwIfAborted();
 }
 

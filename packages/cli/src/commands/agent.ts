@@ -110,6 +110,8 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
   });
   const campaign: LeadOptions = {
     actors: 'declared',
+    ready: 'manual',
+    readyTimeout: own.activeTimeoutMs + slackMs,
     onBelief: (deadline) => steered.belief(deadline),
     hookTimeout: Math.max(1, fences.length) * own.fenceTimeoutMs + own.standbyTimeoutMs + slackMs,
     health: {

@@ -12,10 +12,11 @@ import type { RunOptions } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
-import { runHealthCommand } from '../run/health-command.ts';
 import { fenceHook } from '../run/leadership.ts';
 import { patienceMs } from '../run/reach-store.ts';
+import type { Readiness } from '../run/readiness.ts';
 import { Runner } from '../run/runner.ts';
+import { runShellCheck } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
 /** Longer than this a start does not wait for a hint. */
@@ -48,6 +49,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
         'give both, or neither',
     );
   }
+  const readiness = readinessOf(options);
   checkEventsFd(options.eventsFd);
 
   const store = await context.openStore(options.store, {
@@ -99,6 +101,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     once: options.once === true,
     hasServers: store.servers !== undefined,
     holdAtLeastMs: parseDuration('--hold-at-least', options.holdAtLeast ?? 0),
+    ...(readiness === undefined ? {} : { readiness }),
     ...(options.listen === undefined ? {} : { listen: options.listen }),
   });
   const { health } = options;
@@ -108,6 +111,8 @@ export async function run(options: RunOptions, context: Context): Promise<number
     onUnclean: (options.onUnclean ?? []).map((command) =>
       fenceHook(command, programEnv, cwd, runner),
     ),
+    ...(readiness === undefined ? {} : { ready: 'manual' }),
+    ...(options.readyTimeout === undefined ? {} : { readyTimeout: options.readyTimeout }),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
     ...(options.holdAtLeast === undefined ? {} : { holdAtLeast: options.holdAtLeast }),
     ...(options.try
@@ -119,7 +124,8 @@ export async function run(options: RunOptions, context: Context): Promise<number
       ? {}
       : {
           health: {
-            check: (signal: AbortSignal) => runHealthCommand(health, programEnv, cwd, signal),
+            check: (signal: AbortSignal) =>
+              runShellCheck('--health', health, programEnv, cwd, signal),
             ...(options.healthEvery === undefined ? {} : { every: options.healthEvery }),
           },
         }),
@@ -195,6 +201,35 @@ async function otherThanMeant(
   } catch {
     return undefined;
   }
+}
+
+/**
+ * How the program becomes ready. Undefined: it is ready when the term begins.
+ * @throws UsageError
+ */
+function readinessOf(options: RunOptions): Readiness | undefined {
+  const { readyWhen: command, readyEvery, readyTimeout, notify } = options;
+  if (readyTimeout !== undefined && parseDuration('--ready-timeout', readyTimeout) === 0) {
+    throw new UsageError(
+      `--ready-timeout ${readyTimeout}: no program could become ready before it is over; give more ` +
+        'than 0',
+    );
+  }
+  if (readyEvery !== undefined && command === undefined) {
+    throw new UsageError(
+      `--ready-every ${readyEvery} says how often --ready-when runs, and there is no --ready-when: ` +
+        'give both, or neither',
+    );
+  }
+  if (command !== undefined) {
+    return { by: 'command', command, everyMs: parseDuration('--ready-every', readyEvery ?? '1s') };
+  }
+  if (notify) return { by: 'notification' };
+  if (readyTimeout === undefined) return undefined;
+  throw new UsageError(
+    `--ready-timeout ${readyTimeout} bounds the time until the program is ready, and nothing says ` +
+      'when it is: give --ready-when or --notify too',
+  );
 }
 
 /** A descriptor that is not open would swallow every event. */

@@ -59,6 +59,7 @@ function asJson(election: string, { snapshot, store, waiting }: Seen, nowUnixMs:
     store,
     state: view.state,
     leader: view.leader ?? null,
+    ready: view.ready ?? null,
     token: tokenOf(view),
     since: sinceOf(view),
     leaseMs: snapshot.leaseMs ?? null,
@@ -84,7 +85,7 @@ export function asFields(
   const entries: [string, readonly Cell[]][] = [
     ['election', [{ text: visible(election) }]],
     ['store', [{ text: visible(store) }]],
-    ['state', [{ text: explainState(snapshot, nowUnixMs), tone: stateTone(view.state) }]],
+    ['state', [{ text: explainState(snapshot, nowUnixMs), tone: stateTone(view) }]],
     ...candidateFields(view.leader),
   ];
   if (isLedOnce(view)) {
@@ -134,7 +135,8 @@ export function asFields(
 }
 
 function explainState(snapshot: Inspected, nowUnixMs: number): string {
-  const { state } = snapshot.view;
+  const { state, ready } = snapshot.view;
+  if (ready === false) return `${state}, not ready (its work is not prepared yet)`;
   if (state === 'ended') return 'ended (init --reopen opens it again)';
   if (state !== 'vacant') return state;
   // Facts that have a line of their own are not repeated here.

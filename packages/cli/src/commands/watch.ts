@@ -1,6 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { View } from 'incumbent';
-import { leave, missingPlace, noteMissing, openElection } from '../ask.ts';
+import { leave, openElection, untilThere } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
@@ -12,14 +11,12 @@ import { padEnd, toJson, visible } from '../terminal/text.ts';
 import { isoTime, localTime } from '../terminal/time.ts';
 import { within as briefly } from '../url/reach.ts';
 
-/** How often a store that is not there is looked for. */
-const lookAgainMs = 250;
 /** How long a line waits for the reason of a vacancy. */
 const lookForMs = 2_000;
 
 export async function watch(options: ElectionQuestion, context: Context): Promise<number> {
   const opened = await openElection(options, context);
-  const { election, store, within } = opened;
+  const { election } = opened;
   const paint = painter(context.stdout, context.env);
   // Observing alone does not keep a process alive.
   const stayAlive = setInterval(() => {}, 2 ** 30);
@@ -47,22 +44,10 @@ export async function watch(options: ElectionQuestion, context: Context): Promis
   try {
     // Watching creates nothing. An election that does not exist is shown as vacant.
     let isSaid = false;
-    let isNoted = false;
-    for (;;) {
-      const missing = isSaid
-        ? await missingPlace(store, options.election, context.signal)
-        : await within((signal) => missingPlace(store, options.election, signal));
-      if (missing === undefined) break;
-      if (!isSaid) {
-        noteMissing(missing, await within(opened.meantInstead), options, context);
-        isNoted = true;
-        if (store.servers?.observesMissing) break;
-        print({ state: 'vacant', sinceUnixMs: Date.now() }, Date.now());
-        isSaid = true;
-      }
-      await sleep(lookAgainMs, undefined, { signal: context.signal }).catch(() => {});
-      context.signal.throwIfAborted();
-    }
+    let isNoted = await untilThere(opened, options, context, context.signal, () => {
+      print({ state: 'vacant', sinceUnixMs: Date.now() }, Date.now());
+      isSaid = true;
+    });
     for await (const view of election.observe({ signal: context.signal })) {
       // Said already, before there was a store.
       const nowUnixMs = Date.now();
@@ -87,6 +72,7 @@ function asJson(election: string, view: View, why: string | undefined, nowUnixMs
     election,
     state: view.state,
     leader: view.leader ?? null,
+    ready: view.ready ?? null,
     token: tokenOf(view),
     since: sinceOf(view),
     ...(why === undefined ? {} : { why }),
@@ -102,7 +88,7 @@ export function asLine(
   paint: Paint,
 ): string {
   const time = paint('faint', localTime(nowUnixMs, true));
-  const state = paint(stateTone(view.state), padEnd(view.state, 'unknown'.length));
+  const state = paint(stateTone(view), padEnd(view.state, 'unknown'.length));
   // The line itself already says whether the election has ever been led.
   const rest = why === undefined || why === noLeaderOnRecord ? '' : `; ${visible(why)}`;
   return `${time}  ${state}  ${viewLine(view)}${rest}`;

@@ -7,8 +7,8 @@ import { isoTime } from '../terminal/time.ts';
 
 const tones = { led: 'good', vacant: 'warn', unknown: 'bad', ended: 'faint' } as const;
 
-export function stateTone(state: View['state']): Tone {
-  return tones[state];
+export function stateTone({ state, ready }: View): Tone {
+  return ready === false ? 'warn' : tones[state];
 }
 
 /** Id, addresses and metadata of a leader, each where there is any. */
@@ -57,6 +57,7 @@ export function viewLine(view: View): string {
       return [
         visible(view.leader.id),
         token,
+        ...(view.ready === false ? ['not ready'] : []),
         ...(at ? [`at ${at}`] : []),
         ...(words ? [words] : []),
       ]

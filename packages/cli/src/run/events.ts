@@ -56,8 +56,9 @@ export class EventLog {
   /**
    * Passes on what the library reports about this election.
    * @param programActs whether anything of the program can still do something
+   * @param tellsReady whether the program has to become ready
    */
-  follow(programActs: () => boolean): void {
+  follow(programActs: () => boolean, tellsReady = false): void {
     this.#on('incumbent:waiting', () => ({ event: 'waiting' }));
     this.#on('incumbent:waiting-for', ({ why }) => ({
       event: 'waiting-for',
@@ -78,6 +79,12 @@ export class EventLog {
       sentence: `leading (token ${token})`,
       fields: { token },
     }));
+    this.#on('incumbent:ready', ({ token }) =>
+      // Without --ready-when or --notify it says no more than the line before.
+      tellsReady
+        ? { event: 'ready', sentence: `ready (token ${token})`, fields: { token } }
+        : undefined,
+    );
     this.#on('incumbent:unconfirmed', ({ token, remainingMs, error }) => ({
       event: 'unconfirmed',
       sentence:

@@ -28,6 +28,7 @@ export async function runInTerm(
   term: Term<unknown>,
   spec: ProgramSpec,
   run: Supervision,
+  onStarted: () => void = () => {},
 ): Promise<ProgramExit | undefined> {
   const guard = await run.guard.get();
   let program: GuardedProgram;
@@ -60,6 +61,7 @@ export async function runInTerm(
       sentence: `started ${spec.program} (pid ${program.pid})`,
       fields: { token: term.token, pid: program.pid },
     });
+    onStarted();
     const exit = await program.exited;
     await program.gone;
     run.events.emit({

@@ -8,6 +8,8 @@ export interface LiveStatus {
   /** 503 on /healthz: a term is held that cannot be confirmed, or that is over and still works. */
   readonly healthy: boolean;
   readonly leading: boolean;
+  /** It leads, and its program is ready: 200 on /leader. */
+  readonly ready: boolean;
   /** The fields that /status shows. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
@@ -23,7 +25,7 @@ export interface Listener {
  */
 export async function listen(address: ListenAddress, status: () => LiveStatus): Promise<Listener> {
   const server = createServer((request, response) => {
-    const { healthy, leading, fields } = status();
+    const { healthy, leading, ready, fields } = status();
     const send = (code: number, type: string, text: string) => {
       const allowed = request.method === 'GET' || request.method === 'HEAD';
       response.writeHead(allowed ? code : 405, {
@@ -37,9 +39,9 @@ export async function listen(address: ListenAddress, status: () => LiveStatus): 
       case '/healthz':
         return send(healthy ? 200 : 503, 'text/plain', healthy ? 'ok' : 'term not confirmed');
       case '/leader':
-        return send(leading ? 200 : 503, 'text/plain', leading ? 'leading' : 'not leading');
+        return send(ready ? 200 : 503, 'text/plain', leaderWords(leading, ready));
       case '/status':
-        return send(200, 'application/json', toJson({ leading, healthy, ...fields }));
+        return send(200, 'application/json', toJson({ leading, ready, healthy, ...fields }));
       default:
         return send(404, 'text/plain', 'there is /healthz, /leader and /status');
     }
@@ -66,4 +68,9 @@ export async function listen(address: ListenAddress, status: () => LiveStatus): 
       server.closeAllConnections();
     },
   };
+}
+
+function leaderWords(leading: boolean, ready: boolean): string {
+  if (!leading) return 'not leading';
+  return ready ? 'leading' : 'leading, not ready';
 }

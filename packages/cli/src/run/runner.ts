@@ -14,12 +14,16 @@ import type { Supervision } from './leadership.ts';
 import { runInTerm } from './leadership.ts';
 import { reachStore, sleep } from './reach-store.ts';
 import type { LiveStatus } from './listen.ts';
+import type { Readiness } from './readiness.ts';
+import { ReadinessWatch } from './readiness.ts';
 
 export interface RunnerOptions {
   readonly spec: ProgramSpec;
   readonly restart: 'no' | 'on-failure' | 'always';
   readonly once: boolean;
   readonly listen?: ListenAddress;
+  /** How the program becomes ready. Undefined: it is when the term begins. */
+  readonly readiness?: Readiness;
   /** The store has servers, of which another may serve when one fails. */
   readonly hasServers: boolean;
   /** For how long the seat is kept from the beginning of the term, in ms; 0: no longer than the program runs. */
@@ -101,7 +105,10 @@ export class Runner implements Supervision {
         fields: { url: listener.url },
       });
     }
-    this.events.follow(() => this.running !== undefined && !groupIsGone(this.running.pid, true));
+    this.events.follow(
+      () => this.running !== undefined && !groupIsGone(this.running.pid, true),
+      this.#options.readiness !== undefined,
+    );
     try {
       await reachStore(this.#election, this.#options.hasServers, this.#stop.signal);
       const abandoned = new Promise<never>((_, reject) => {
@@ -182,9 +189,7 @@ export class Runner implements Supervision {
   async #work(term: Term): Promise<ProgramExit> {
     this.#term = term;
     this.#startedMs = monotonicMs();
-    const { spec } = this.#options;
-    const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
-    const exit = await runInTerm(term, { ...spec, env }, this).catch((error: unknown) => {
+    const exit = await this.#runProgram(term).catch((error: unknown) => {
       // The term ended before the program began: its end, not an error of ours.
       if (error === term.signal.reason) return undefined;
       throw error;
@@ -200,6 +205,24 @@ export class Runner implements Supervision {
     // Lost: campaign again. The guard may have seen the end of belief before we did.
     term.resign();
     throw term.signal.reason;
+  }
+
+  async #runProgram(term: Term): Promise<ProgramExit | undefined> {
+    const { spec, readiness } = this.#options;
+    const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
+    if (readiness === undefined) return runInTerm(term, { ...spec, env }, this);
+    const watch = await ReadinessWatch.open(readiness, { ...spec, env }, term, (error) =>
+      this.events.emit({
+        event: 'trouble',
+        sentence: `asking whether the program is ready: ${describe(error)}`,
+        fields: { what: 'readiness', error: describe(error) },
+      }),
+    );
+    try {
+      return await runInTerm(term, watch.spec, this, () => watch.begin());
+    } finally {
+      watch.close();
+    }
   }
 
   #outcome(error: unknown): number {
@@ -279,8 +302,10 @@ export class Runner implements Supervision {
     const remainingMs = term?.remaining() ?? 0;
     // A term that is given up by choice is renewed until the program has ended.
     const lost = state === 'stopping' && remainingMs <= this.#election.timing.stopMarginMs;
+    const leading = term?.isLeading() === true && state !== 'stopping';
     return {
-      leading: term?.isLeading() === true && state !== 'stopping',
+      leading,
+      ready: leading && term?.isReady === true,
       healthy: state !== 'uncertain' && !lost && !(over && this.running !== undefined),
       fields: {
         election: this.#election.name,

@@ -24,6 +24,8 @@ export const endReasons = [
   'handed-over',
   /** The health check failed. */
   'unhealthy',
+  /** The work did not say in time that it is ready (`readyTimeout`). */
+  'not-ready',
   /** This process stood still for so long that its belief ended. */
   'stalled',
   /** The election was ended for everybody. */
@@ -48,6 +50,7 @@ const sentences: Record<EndReason, string> = {
   vacated: 'an operator asked the leader to go',
   'handed-over': 'the seat was handed over',
   unhealthy: 'the health check failed',
+  'not-ready': 'its work was not ready in time',
   stalled: 'this process stood still for too long',
   'election-ended': 'the election was ended for everybody',
   'takeover-failed': 'the previous leader could not be fenced',

@@ -29,6 +29,11 @@ export type FenceHook = (
   context: TakeoverContext,
 ) => Promise<void> | void;
 
+/** The work says itself that it is ready, within this time. */
+export interface Readiness {
+  readonly timeoutMs: number;
+}
+
 export interface CampaignSettings {
   readonly candidate: CandidateInfo;
   readonly onUnclean: readonly FenceHook[];
@@ -36,6 +41,7 @@ export interface CampaignSettings {
   readonly hookTimeoutMs: number;
   readonly health: HealthOptions | undefined;
   readonly actors: 'self' | 'declared';
+  readonly readiness: Readiness | undefined;
   readonly onBelief: ((deadline: Deadline | undefined) => unknown) | undefined;
   readonly onStatus: ((status: CandidateStatus) => void) | undefined;
 }

@@ -37,6 +37,7 @@ const givesWay: ReadonlySet<EndReason> = new Set([
   'vacated',
   'handed-over',
   'unhealthy',
+  'not-ready',
   'takeover-failed',
   'stalled',
 ]);
@@ -202,7 +203,7 @@ export class Campaign<Guard> implements Candidacy {
   // --- asked and told by the contest ---
 
   stateAtWin(unfenced: readonly UncleanLeader[], self?: Actor): SeatState {
-    const { candidate, actors } = this.#settings;
+    const { candidate, actors, readiness } = this.#settings;
     const announced = !this.#mustFence(unfenced);
     return {
       announced,
@@ -210,6 +211,7 @@ export class Campaign<Guard> implements Candidacy {
       actors: announced && actors === 'self' && self !== undefined ? [self] : null,
       addresses: candidate.addresses,
       metadata: candidate.metadata,
+      ...(readiness !== undefined && { ready: false }),
     };
   }
 
@@ -237,11 +239,12 @@ export class Campaign<Guard> implements Candidacy {
 
   /** Leads from the seat to the announced term. Undefined when the term ended on the way. */
   async #begin(seat: Seat<Guard>, signal: AbortSignal): Promise<HeldTerm<Guard> | undefined> {
-    const { candidate, actors, onBelief } = this.#settings;
+    const { candidate, actors, readiness, onBelief } = this.#settings;
     const term = new HeldTerm(seat, this.#contest, {
       scope: this.#scope,
       candidate,
       actors,
+      readiness,
       onBelief,
       watchdog: this.#watchdog,
     });

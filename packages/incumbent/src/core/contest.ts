@@ -12,8 +12,8 @@ import type { Timing, TimingLimits } from '../base/timing.ts';
 import type {
   Actor,
   Drain,
-  Held,
   LeaderRequest,
+  Published,
   TermSummary,
   UncleanLeader,
   View,
@@ -34,7 +34,7 @@ export interface ActorProcess {
 }
 
 /** The state that the holder of a seat wants its record to show. */
-export interface SeatState {
+export interface SeatState extends Published {
   /** False while the predecessor is being fenced. No candidate leads yet. */
   readonly announced: boolean;
   /**
@@ -42,10 +42,6 @@ export interface SeatState {
    * proved.
    */
   readonly actors: readonly Actor[] | null;
-  readonly addresses: readonly string[];
-  readonly metadata: Readonly<Record<string, string>>;
-  /** The work is done and the seat is only held. It stays closed even if the holder dies. */
-  readonly held?: Held;
 }
 
 export type Confirmation =

@@ -22,6 +22,8 @@ export interface DiagnosticEvents {
   'incumbent:won': { token: bigint; unfenced: readonly string[] };
   /** The term begins: work may start. */
   'incumbent:leading': { token: bigint };
+  /** Once a term: requests may go to this leader. With `ready: 'manual'` after `term.ready()`. */
+  'incumbent:ready': { token: bigint };
   /** The state of the term has changed. */
   'incumbent:state': { token: bigint; state: TermState };
   /** A confirmation arrived, `elapsedMs` after it was sent. */

@@ -16,6 +16,7 @@ import { describeEnd } from '../base/reasons.ts';
 import { Deferred } from '../base/wait.ts';
 import type { LeaderRequest, UncleanLeader } from '../record/record.ts';
 import { checkActors, describeActors } from './acting-processes.ts';
+import type { Readiness } from './campaign-settings.ts';
 import type {
   ActorProcess,
   Contest,
@@ -41,6 +42,8 @@ export interface HeldTermOptions extends BeliefListeners {
   readonly scope: Scope;
   readonly candidate: CandidateInfo;
   readonly actors: 'self' | 'declared';
+  /** Undefined: the term is ready when it begins. */
+  readonly readiness: Readiness | undefined;
 }
 
 /**
@@ -77,6 +80,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #stopTimer: Timer | undefined;
   /** For the time that the work may take while it is renewed, and then for the end of belief. */
   #closingTimer: Timer | undefined;
+  /** Ends a term that no record shows as ready in time. */
+  #readyTimer: Timer | undefined;
   #isWorkOfLead = false;
   #endListener: (() => void) | undefined;
 
@@ -160,6 +165,34 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     await this.#show({ ...wanted, ...checkProclamation(proclamation, wanted) }, options.signal);
   }
 
+  get isReady(): boolean {
+    return this.#at.announced && this.#wanted.state.ready !== false;
+  }
+
+  async ready(options: { signal?: AbortSignal } = {}): Promise<void> {
+    checkSignalOption('ready', options);
+    if (this.#options.readiness === undefined) {
+      throw new MisuseError(
+        "term.ready() needs the option ready: 'manual'. Without it a term is ready when it begins",
+      );
+    }
+    const { signal } = options;
+    this.#work.signal.throwIfAborted();
+    signal?.throwIfAborted();
+    if (!this.isReady) {
+      this.#want({ ...this.#wanted.state, ready: undefined });
+      // Not left to the wait below: its caller may give up sooner than the record shows it.
+      this.#wanted.untilShown(this.#work.signal).then(
+        () => {
+          this.#readyTimer?.cancel();
+          publish('incumbent:ready', this, { token: this.token });
+        },
+        () => {},
+      );
+    }
+    await this.#wanted.untilShown(signal, this.#work.signal);
+  }
+
   async declareActors(
     processes: readonly ActorProcess[] | null,
     options: { signal?: AbortSignal } = {},
@@ -200,8 +233,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   toJSON(): Readonly<Record<string, unknown>> {
-    const { election, candidate, token, state, sinceUnixMs, predecessor } = this;
-    return toJson({ election, candidate, token, state, sinceUnixMs, predecessor });
+    const { election, candidate, token, state, isReady, sinceUnixMs, predecessor } = this;
+    return toJson({ election, candidate, token, state, isReady, sinceUnixMs, predecessor });
   }
 
   // --- for the campaign ---
@@ -223,6 +256,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
    */
   holdUntil(unixMs: number, mostMs: number): void {
     this.#giveBack.holdUntil(unixMs, mostMs);
+    this.#readyTimer?.cancel();
     if (this.isEnding) return;
     this.#want({ ...this.#wanted.state, held: { ms: mostMs, untilUnixMs: unixMs } });
   }
@@ -270,6 +304,13 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#on({ on: 'announced' });
     this.#sinceUnixMs = this.#clock.wallMs();
     publish('incumbent:leading', this, { token: this.token });
+    const { readiness } = this.#options;
+    if (readiness === undefined) {
+      publish('incumbent:ready', this, { token: this.token });
+    } else if (!this.isEnding) {
+      const { timeoutMs } = readiness;
+      this.#readyTimer = this.#clock.setTimer(() => this.stop('not-ready'), timeoutMs);
+    }
   }
 
   /** The work of this term has settled, or there never was any. */
@@ -456,6 +497,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   #stopWork({ reason, error }: TermEnd): void {
+    this.#readyTimer?.cancel();
     this.#work.abort(
       new TermEndedError(
         reason,

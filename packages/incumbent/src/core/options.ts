@@ -10,7 +10,7 @@ import { parseDuration } from '../base/duration.ts';
 import { InvalidOptionError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
 import type { TimingOptions } from '../base/timing.ts';
-import type { CampaignSettings, FenceHook } from './campaign-settings.ts';
+import type { CampaignSettings, FenceHook, Readiness } from './campaign-settings.ts';
 import type { Backend, SeatState } from './contest.ts';
 import type { HealthOptions } from './health.ts';
 import type { CandidateStatus } from './status.ts';
@@ -74,6 +74,18 @@ export interface CampaignOptions {
    * - `declared`: `term.declareActors` says which processes act. Until then no death can be proved.
    */
   readonly actors?: 'self' | 'declared';
+  /**
+   * `manual`: the term is ready when its work calls `term.ready()`. Until then observers see the
+   * leader with `ready: false`, and routers send it nothing. Left out: a term is ready when it
+   * begins.
+   */
+  readonly ready?: 'manual';
+  /**
+   * Only with `ready: 'manual'`: how long after its begin a term may take until the record shows
+   * that it is ready. Then it ends with the reason `not-ready`, and other candidates go first.
+   * Default 60 s.
+   */
+  readonly readyTimeout?: Duration;
   /**
    * `kill`: a worker thread ends this process with SIGKILL when the belief of a term is over and
    * its work has not settled. The work may be stuck, stopped, or only slow. For work that no token
@@ -168,6 +180,8 @@ const termsNames: Record<keyof CampaignOptions, true> = {
   takeoverDelay: true,
   health: true,
   actors: true,
+  ready: true,
+  readyTimeout: true,
   watchdog: true,
   onStatus: true,
   onBelief: true,
@@ -282,6 +296,7 @@ export function resolveCampaign(
     hookTimeoutMs: parseDuration('hookTimeout', options.hookTimeout ?? 30_000),
     health: options.health,
     actors,
+    readiness: checkReadiness(options),
     onBelief,
     onStatus: options.onStatus,
     killOnOverrun: watchdog === 'kill',
@@ -291,6 +306,25 @@ export function resolveCampaign(
     again: options.again ?? always,
     signal,
   };
+}
+
+function checkReadiness({ ready, readyTimeout }: CampaignOptions): Readiness | undefined {
+  if (ready !== undefined && ready !== 'manual') {
+    throw new InvalidOptionError(`ready is "manual" or left out, not ${describeValue(ready)}`);
+  }
+  if (ready === undefined) {
+    if (readyTimeout === undefined) return undefined;
+    throw new InvalidOptionError(
+      'readyTimeout bounds the time until `term.ready()`: give it together with ready: "manual"',
+    );
+  }
+  const timeoutMs = parseDuration('readyTimeout', readyTimeout ?? 60_000);
+  if (timeoutMs === 0) {
+    throw new InvalidOptionError(
+      'readyTimeout must be more than 0: no term could become ready before it is over',
+    );
+  }
+  return { timeoutMs };
 }
 
 const proclamationNames: Readonly<Record<keyof Proclamation, true>> = {

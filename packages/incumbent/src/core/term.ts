@@ -81,6 +81,18 @@ export interface Term<Guard = unknown> {
    */
   proclaim(proclamation: Proclamation, options?: { signal?: AbortSignal }): Promise<void>;
   /**
+   * The work is prepared: requests may come. Only with `ready: 'manual'`, and once a term: a later
+   * call waits for the first. Resolves when the record shows it. Observers and routers may see it
+   * sooner, so call it when the work can serve.
+   *
+   * A signal that aborts ends the waiting, and takes nothing back.
+   * @throws MisuseError without `ready: 'manual'`
+   * @throws InvalidOptionError, the term's end, or `signal.reason`
+   */
+  ready(options?: { signal?: AbortSignal }): Promise<void>;
+  /** True from the begin of the term. With `ready: 'manual'`, from the call of `ready()`. */
+  readonly isReady: boolean;
+  /**
    * Declares all processes that act for this term besides this one. On a store that can prove a
    * death, a successor then need not wait once all of them are dead. Only with
    * `actors: "declared"`. Resolves when the record shows the list. So start the processes behind a

@@ -44,12 +44,18 @@ export class Follower {
   }
 
   /**
-   * The leader that requests should go to. While the store cannot be read, that is the last known
-   * leader. It knows itself whether it still leads.
+   * The leader that requests should go to: one that is ready. While the store cannot be read, that
+   * is the last known leader. It knows itself whether it still leads.
    */
   get leader(): KnownLeader | undefined {
     const sight = this.#watch.sight;
-    return sight?.led === true ? sight.leader : undefined;
+    return sight?.ready === true ? sight.leader : undefined;
+  }
+
+  /** A leader whose work is not prepared yet. Requests wait for it. */
+  get unready(): KnownLeader | undefined {
+    const sight = this.#watch.sight;
+    return sight?.led === true && !sight.ready ? sight.leader : undefined;
   }
 
   /** The token of the term that leads, or led last. */

@@ -25,6 +25,8 @@ export interface Sight {
   readonly leader: KnownLeader | undefined;
   /** Whether that leader led when last seen: true for `led`, and for `unknown` after `led`. */
   readonly led: boolean;
+  /** Whether requests may go to that leader: it leads, and its work is prepared. */
+  readonly ready: boolean;
   /** The highest token known of the term that leads or led last. */
   readonly token: bigint | undefined;
   /** Why the state is `unknown`. */
@@ -123,28 +125,52 @@ export class LeaderWatch {
 function next(before: Sight | undefined, view: View | 'closed'): Sight {
   const leader = before?.leader;
   const token = before?.token;
-  if (view === 'closed') return { state: 'closed', leader, led: false, token, error: undefined };
+  const notLed = { leader, led: false, ready: false, error: undefined };
+  if (view === 'closed') return { state: 'closed', ...notLed, token };
   const { state, error } = view;
-  if (state === 'unknown') return { state, leader, led: before?.led ?? false, token, error };
-  if (state === 'led' && view.leader !== undefined) {
-    const info = view.leader;
-    const seen = { info, token: view.token };
-    return { state, leader: seen, led: true, token: view.token, error: undefined };
+  if (state === 'unknown') {
+    return {
+      state,
+      leader,
+      led: before?.led ?? false,
+      ready: before?.ready ?? false,
+      token,
+      error,
+    };
   }
-  return { state, leader, led: false, token: view.token ?? token, error: undefined };
+  if (state === 'led' && view.leader !== undefined) {
+    const seen = { info: view.leader, token: view.token };
+    return {
+      state,
+      leader: seen,
+      led: true,
+      ready: isReady(view),
+      token: view.token,
+      error: undefined,
+    };
+  }
+  return { state, ...notLed, token: view.token ?? token };
+}
+
+/** A store of a user's own may not tell. */
+function isReady({ ready }: View): boolean {
+  return ready !== false;
 }
 
 /**
  * True when one look knows more than the observation. A look does not know for how long a
  * record has not changed. A term that the observation found dead may look alive to it, so only
- * another term counts.
+ * another term counts, or the same one if it has become ready.
  */
 function isNews(view: View, sight: Sight): boolean {
   const known = sight.token ?? -1n;
   if (view.state === 'vacant') return sight.state === 'led' && (view.token ?? -1n) >= known;
   if (view.state !== 'led') return false;
-  if (view.token !== undefined) return view.token > known;
-  return view.leader?.incarnation !== sight.leader?.info.incarnation;
+  const isOther = view.leader?.incarnation !== sight.leader?.info.incarnation;
+  if (sight.state === 'led' && view.token === sight.token && !isOther) {
+    return isReady(view) && !sight.ready;
+  }
+  return view.token === undefined ? isOther : view.token > known;
 }
 
 /** One observation from its beginning to its end. */

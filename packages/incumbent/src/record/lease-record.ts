@@ -6,6 +6,7 @@ import {
   parseRecord,
   readCandidate,
   readHeld,
+  readReady,
   readRequest,
   readSharedFields,
 } from './record-fields.ts';
@@ -70,6 +71,7 @@ function readHolding(reader: FieldReader, value: unknown): LeaseHolding {
         : reader.list(holding['actors'], 'holding.actors', (actor) => readActor(reader, actor)),
     revoked: reader.boolean(holding['revoked'], 'holding.revoked'),
     held: reader.optional(holding['held'], (value) => readHeld(reader, value)),
+    ready: readReady(reader, holding['ready']),
     request: reader.optional(holding['request'], (entry) => readRequest(reader, entry)),
   };
 }

@@ -6,6 +6,7 @@ import {
   parseRecord,
   readCandidate,
   readHeld,
+  readReady,
   readRequest,
   readSharedFields,
 } from './record-fields.ts';
@@ -90,6 +91,7 @@ function readHolding(reader: FieldReader, value: unknown): QueueHolding {
     revoked: reader.boolean(holding['revoked'], 'leadership.revoked'),
     request: reader.optional(holding['request'], (entry) => readRequest(reader, entry)),
     held: reader.optional(holding['held'], (entry) => readHeld(reader, entry)),
+    ready: readReady(reader, holding['ready']),
   };
 }
 

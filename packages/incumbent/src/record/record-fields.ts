@@ -115,6 +115,12 @@ export function readHeld(reader: FieldReader, value: unknown): Held {
   };
 }
 
+/** @returns undefined for a holder that is ready, or does not say */
+export function readReady(reader: FieldReader, value: unknown): false | undefined {
+  const isReady = reader.optional(value, (given) => reader.boolean(given, 'ready'));
+  return isReady === false ? false : undefined;
+}
+
 function readTermSummary(reader: FieldReader, value: unknown): TermSummary {
   const term = reader.object(value, 'term');
   return {

@@ -93,6 +93,24 @@ export interface Holding {
    * holder dies.
    */
   readonly held?: Held | undefined;
+  /** False: the work of the term has not said that it is ready. Left out: it need not say so. */
+  readonly ready?: false | undefined;
+}
+
+/** The facts that a leader publishes about itself. */
+export interface Published {
+  readonly addresses: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly held?: Held | undefined;
+  readonly ready?: false | undefined;
+}
+
+/** The fields of a holding that say what its leader publishes. */
+export function published(
+  candidate: CandidateInfo,
+  { addresses, metadata, held, ready }: Published,
+): Pick<Holding, 'candidate' | 'held' | 'ready'> {
+  return { candidate: { ...candidate, addresses, metadata }, held, ready };
 }
 
 /** The record of an election, whatever mechanism decides it. `token` never falls. */
@@ -199,6 +217,11 @@ export interface View {
   readonly state: 'led' | 'vacant' | 'unknown' | 'ended';
   /** The leader. Only while the state is `led`. */
   readonly leader?: CandidateInfo;
+  /**
+   * False: the leader still prepares its work, so send it nothing yet (`ready: 'manual'`). Only
+   * while the state is `led`. A leader of another program counts as ready.
+   */
+  readonly ready?: boolean;
   /** The token of the term that leads, or led last. */
   readonly token?: bigint;
   /** By a wall clock: when the term began, or when this state was first seen. */
@@ -207,11 +230,12 @@ export interface View {
   readonly error?: Error;
 }
 
-/** True when an observer need not be told again: the state and the term are the same. */
+/** True when an observer need not be told again: state, term and readiness are the same. */
 export function sameView(a: View, b: View): boolean {
   return (
     a.state === b.state &&
     a.token === b.token &&
+    a.ready === b.ready &&
     a.leader?.incarnation === b.leader?.incarnation &&
     sameCandidate(a.leader, b.leader)
   );

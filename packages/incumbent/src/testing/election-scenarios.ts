@@ -346,6 +346,57 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
     },
   },
   {
+    name: 'a leader is seen as ready only when its work has said so, and gives way if it never does',
+    async run(context) {
+      const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];
+      const watcher = await candidate(context, 'watcher');
+      const seen: string[] = [];
+      const stop = new AbortController();
+      const watching = background(
+        (async () => {
+          for await (const { state, ready } of watcher.observe({ signal: stop.signal })) {
+            if (state === 'led') seen.push(ready === true ? 'ready' : 'not ready');
+          }
+        })(),
+      );
+      const sees = (what: string) =>
+        eventually(context, 3, `the leader is ${what}`, () => seen.at(-1) === what);
+      const isReady = async () => (await within(context, 2, watcher.leader())).ready;
+      const term = await within(context, 4, a.campaign({ ready: 'manual' }));
+      assert.equal(term.isReady, false);
+      await sees('not ready');
+      // Confirmations, a proclamation and an operator's write must not say more than the work has.
+      await context.wait(2 * context.leaseMs);
+      await within(context, 2, term.proclaim({ metadata: { build: 'two' } }));
+      await within(context, 3, watcher.drain('c', new Date(context.clock.wallMs() + 60_000)));
+      await context.wait(context.leaseMs);
+      assert.equal(await isReady(), false);
+      assert.ok(!seen.includes('ready'), 'nobody is told sooner');
+      await within(context, 2, term.ready());
+      assert.equal(term.isReady, true);
+      assert.equal(await isReady(), true);
+      await sees('ready');
+      assert.equal((await within(context, 2, watcher.leader())).token, term.token);
+      await end(context, term);
+      const never = await within(
+        context,
+        6,
+        b.campaign({ ready: 'manual', readyTimeout: context.leaseMs / 2 }),
+      );
+      await within(context, 3, aborted(never.signal));
+      const outcome = await end(context, never);
+      assert.equal(outcome.reason, 'not-ready' satisfies EndReason);
+      const history = await within(context, 2, watcher.history());
+      assert.equal(history.at(-1)?.why, 'not-ready');
+      const plain = await within(context, 6, a.campaign());
+      await sees('ready');
+      assert.equal(plain.isReady, true);
+      await end(context, plain);
+      stop.abort();
+      await within(context, 2, watching);
+    },
+  },
+  {
     name: 'the history names past terms and why they ended',
     async run(context) {
       const [a, b] = [await candidate(context, 'a'), await candidate(context, 'b')];

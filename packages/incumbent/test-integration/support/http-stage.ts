@@ -100,6 +100,7 @@ export class FakeTerm {
   readonly election: string;
   readonly token: bigint;
   leads = true;
+  isReady = true;
   #end: (outcome: TermOutcome) => void = () => {};
   readonly #stop = new AbortController();
   readonly signal: AbortSignal = this.#stop.signal;

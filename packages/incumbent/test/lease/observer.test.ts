@@ -43,13 +43,19 @@ test.each<readonly [string, LeaseRecord | undefined, boolean, View]>([
     'a leader',
     { ...held, history: [{ ...past, why: 'resigned' }] },
     true,
-    { state: 'led', leader: candidate, token: 1n, sinceUnixMs: 7 },
+    { state: 'led', leader: candidate, ready: true, token: 1n, sinceUnixMs: 7 },
+  ],
+  [
+    'a leader that prepares its work',
+    { ...held, holding: { ...holding, ready: false } },
+    true,
+    { state: 'led', leader: candidate, ready: false, token: 1n, sinceUnixMs: 7 },
   ],
   [
     'a leader without tokens',
     { ...held, holding: { ...holding, tokenless: true } },
     true,
-    { state: 'led', leader: candidate, sinceUnixMs: 7 },
+    { state: 'led', leader: candidate, ready: true, sinceUnixMs: 7 },
   ],
   [
     'a leader that cannot believe any more',

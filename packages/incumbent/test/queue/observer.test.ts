@@ -36,7 +36,7 @@ test.each<readonly [string, QueueRecord | undefined, boolean, Member | undefined
     led,
     true,
     undefined,
-    { state: 'led', leader: candidate, token: 3n, sinceUnixMs: 7 },
+    { state: 'led', leader: candidate, ready: true, token: 3n, sinceUnixMs: 7 },
   ],
   ['a leader that is gone', led, false, undefined, { state: 'vacant', token: 3n, sinceUnixMs: 9 }],
   ['one that has left', left, false, undefined, { state: 'vacant', token: 3n, sinceUnixMs: 5 }],
@@ -52,7 +52,7 @@ test.each<readonly [string, QueueRecord | undefined, boolean, Member | undefined
     { ...led, ended: true },
     true,
     undefined,
-    { state: 'led', leader: candidate, token: 3n, sinceUnixMs: 7 },
+    { state: 'led', leader: candidate, ready: true, token: 3n, sinceUnixMs: 7 },
   ],
   [
     'the end',
@@ -68,7 +68,20 @@ test.each<readonly [string, QueueRecord | undefined, boolean, Member | undefined
     undefined,
     { state: 'ended', sinceUnixMs: 9 },
   ],
-  ['one of theirs', led, false, theirs, { state: 'led', leader: other, token: 8n, sinceUnixMs: 9 }],
+  [
+    'one that prepares its work',
+    { ...led, holding: { ...(led.holding as QueueHolding), ready: false } },
+    true,
+    undefined,
+    { state: 'led', leader: candidate, ready: false, token: 3n, sinceUnixMs: 7 },
+  ],
+  [
+    'one of theirs, which is ready',
+    led,
+    false,
+    theirs,
+    { state: 'led', leader: other, ready: true, token: 8n, sinceUnixMs: 9 },
+  ],
   ['one of ours', left, false, ours, { state: 'vacant', token: 3n, sinceUnixMs: 5 }],
 ])('%s', (_, record, isThere, first, view) => {
   expect(viewOf({ record, version: 1 }, isThere, first, 9)).toEqual(view);

@@ -6,6 +6,7 @@ export class FakeTerm {
   readonly election: string;
   readonly ended: Promise<TermOutcome>;
   isBelieved = true;
+  isReady = true;
   readonly #stop = new AbortController();
   #resolveEnded: ((outcome: TermOutcome) => void) | undefined;
 

@@ -116,6 +116,10 @@ export class GuardedCall implements CallOfTerm {
       this.#refuse(`this server does not lead election "${election}"`, 'not-leading');
       return;
     }
+    if (!term.isReady) {
+      this.#refuse(`this server leads election "${election}" and is not ready yet`, 'not-leading');
+      return;
+    }
     if (term.signal.aborted) {
       this.#refuse(`this server is about to stop leading election "${election}"`, 'not-leading');
       return;

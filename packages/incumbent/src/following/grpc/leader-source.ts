@@ -107,9 +107,9 @@ export class LeaderSource {
 
   #resolveAnew(sight: Sight): Resolution {
     const { name } = this.election;
-    const { leader, led, error } = sight;
+    const { leader, ready, error } = sight;
     const config = leader === undefined ? undefined : this.#configOf(leader.info);
-    const follow = sight.state === 'led' || (led && this.#options.whileUnknown !== 'refuse');
+    const follow = ready && (sight.state === 'led' || this.#options.whileUnknown !== 'refuse');
     if (!follow || leader === undefined) {
       const nobody = describeAbsence(name, sight);
       return { endpoints: [], term: '', nobody, note: nobody, config };
@@ -190,8 +190,9 @@ function describeAbsence(name: string, { state, error, leader }: Sight): string 
       const why = error === undefined ? '' : ` (${error.message})`;
       return `nobody knows who leads election "${name}": the store cannot be read${why}${last}`;
     }
-    case 'vacant':
     case 'led':
+      return `leader "${leader?.info.id}" of election "${name}" is not ready yet`;
+    case 'vacant':
       return `nobody leads election "${name}" at the moment`;
   }
 }

@@ -56,7 +56,7 @@ const alwaysExempt: readonly string[] = [
 ];
 
 /**
- * Refuses calls while this process does not lead:
+ * Refuses calls while this process does not lead, or is not ready (`term.isReady`):
  *
  * ```ts
  * let term: Term | undefined;

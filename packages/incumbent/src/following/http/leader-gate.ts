@@ -105,7 +105,8 @@ export class LeaderGate {
   }
 
   /**
-   * @returns false when this process does not lead, or does not any more by the request's knowledge
+   * @returns false when this process does not lead, is not ready, or does not lead any more by the
+   * request's knowledge
    */
   #begin({ request, response, carried }: Exchange): boolean {
     const term = this.#leading(carried);
@@ -124,7 +125,7 @@ export class LeaderGate {
     }
     if (term.token > this.#ownToken) this.#ownToken = term.token;
     const { minRemainingMs } = this.#settings;
-    if (carried > term.token || !term.isLeading()) return undefined;
+    if (carried > term.token || !term.isLeading() || !term.isReady) return undefined;
     return minRemainingMs === 0 || term.remaining() > minRemainingMs ? term : undefined;
   }
 
@@ -163,7 +164,7 @@ export class LeaderGate {
     }
   }
 
-  /** Waits until another process is known to lead, or this one does. */
+  /** Waits until another process is known to lead and is ready, or this one is. */
   async #look(
     exchange: Exchange,
     isPassedOn: boolean,
@@ -292,12 +293,15 @@ export class LeaderGate {
         return { ...this.#notLeading(token), detail: `Election "${this.#name}": ${why}.` };
       }
     }
+    const isUnready = this.#follower.unready !== undefined;
     const isStale = token !== undefined && this.#ownToken >= 0n && token > this.#ownToken;
     return {
       status: 503,
       type: isStale && exchange.carried === token ? 'newer-token' : 'no-leader',
       title: 'Nobody is known to lead',
-      detail: `No leader of election "${this.#name}" can be asked at the moment; try again.`,
+      detail: isUnready
+        ? `The leader of election "${this.#name}" is not ready yet; try again.`
+        : `No leader of election "${this.#name}" can be asked at the moment; try again.`,
       election: this.#name,
       token,
       refused: true,

@@ -28,7 +28,7 @@ export interface LeaderOnlyOptions {
   readonly followers?: 'redirect' | 'proxy' | 'refuse';
   /** The status of refusals: 503 (default, load balancers try the next server) or 421. */
   readonly refuseWith?: 421 | 503;
-  /** How long a follower holds a request while no leader is known. Default 1 s. */
+  /** How long a request is held while no leader is known, or it is not ready. Default 1 s. */
   readonly waitTimeout?: Duration;
   /** The value of `Retry-After` while no candidate leads, rounded up to seconds. Default 1 s. */
   readonly retryAfter?: Duration;
@@ -131,8 +131,8 @@ const proxyNames: Record<keyof ProxyOptions, true> = {
 /**
  * Lets only the leader serve requests. Put it before everything that reads bodies or answers.
  *
- * A request is passed on while `term()` leads and the request carries no newer token than that
- * term's. Otherwise nothing comes of it here. The answer says `incumbent-refused`, whatever its
+ * A request is passed on while `term()` leads and is ready, and the request carries no newer token
+ * than that term's. Otherwise nothing comes of it here. The answer says `incumbent-refused`, whatever its
  * status, and names the newest token known.
  *
  * Followers that proxy refuse an `Upgrade` (501). On a leader Node gives it to

@@ -148,7 +148,7 @@ export class LeaderRequest {
 
   #why(last: Repeat | undefined): string {
     const { waitMs, addressOf } = this.#settings;
-    const { leader, trouble, hasLooked } = this.#follower;
+    const { leader, unready, trouble, hasLooked } = this.#follower;
     if (last !== undefined) {
       const others =
         trouble === undefined
@@ -157,6 +157,8 @@ export class LeaderRequest {
       return `${last.target.origin} ${last.why}, and ${others}`;
     }
     if (leader !== undefined) return whyNoOrigin(leader.info, this.#isSecure, addressOf);
+    if (unready !== undefined)
+      return `leader "${unready.info.id}" was not ready within ${waitMs} ms`;
     if (trouble !== undefined) return `who leads cannot be read (${trouble.message})`;
     return hasLooked ? `nobody has led for ${waitMs} ms` : `nothing was read in ${waitMs} ms`;
   }

@@ -95,7 +95,7 @@ export function viewOf(sighting: Sighting, protectedStill: boolean, sinceUnixMs:
     return { state: 'vacant', token, sinceUnixMs: record.history.at(-1)?.toUnixMs ?? sinceUnixMs };
   }
   if (!protectedStill || !record.holding.announced) return { state: 'vacant', token, sinceUnixMs };
-  const { candidate, electedAtUnixMs, tokenless } = record.holding;
-  const led = { state: 'led', leader: candidate, sinceUnixMs: electedAtUnixMs } as const;
+  const { candidate, electedAtUnixMs, tokenless, ready = true } = record.holding;
+  const led = { state: 'led', leader: candidate, ready, sinceUnixMs: electedAtUnixMs } as const;
   return tokenless === true ? led : { ...led, token };
 }

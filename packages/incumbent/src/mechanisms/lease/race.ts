@@ -29,7 +29,7 @@ import type {
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
-import { drainOf, keptDrains } from '../../record/record.ts';
+import { drainOf, keptDrains, published } from '../../record/record.ts';
 import { historyAfter, predecessorIn, unfencedAfter } from '../../record/transitions.ts';
 import type { Contender } from '../contend.ts';
 import { contend } from '../contend.ts';
@@ -348,6 +348,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     state: SeatState,
   ): LeaseRecord {
     const wallMs = this.#scope.clock.wallMs();
+    const { candidate, held, ready } = published(this.#candidate, state);
     return {
       election: this.#scope.election,
       token: this.#loss.nextToken,
@@ -355,11 +356,13 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       leaseMs: this.#scope.timing.leaseMs,
       ended: false,
       holding: {
-        candidate: { ...this.#candidate, addresses: state.addresses, metadata: state.metadata },
+        candidate,
         electedAtUnixMs: wallMs,
         announced: state.announced,
         actors: state.actors,
         revoked: false,
+        held,
+        ready,
         request: undefined,
       },
       reservation: undefined,

@@ -15,7 +15,7 @@ import type {
 } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { UncleanLeader } from '../../record/record.ts';
-import { drainOf } from '../../record/record.ts';
+import { drainOf, published } from '../../record/record.ts';
 import { released } from '../../record/transitions.ts';
 import { readStore, swapStore, watchStore } from './reading.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from './store.ts';
@@ -235,17 +235,19 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
 
   #holdingRecord(state: SeatState): LeaseRecord {
     const { holding } = this.#record;
+    const { candidate, held, ready } = published(this.#candidate, state);
     return {
       ...this.#record,
       nonce: this.#scope.uniqueId(),
       leaseMs: this.#scope.timing.leaseMs,
       holding: {
-        candidate: { ...this.#candidate, addresses: state.addresses, metadata: state.metadata },
+        candidate,
         electedAtUnixMs: holding?.electedAtUnixMs ?? this.#scope.clock.wallMs(),
         announced: state.announced,
         actors: state.actors,
         revoked: holding?.revoked ?? false,
-        held: state.held,
+        held,
+        ready,
         request: holding?.request,
       },
       unfenced: state.announced ? [] : this.#record.unfenced,

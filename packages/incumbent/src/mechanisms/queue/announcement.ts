@@ -2,7 +2,7 @@ import type { CandidateInfo } from '../../base/candidate.ts';
 import type { Scope, SeatState } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { emptyQueueRecord } from '../../record/queue-record.ts';
-import { keptDrains } from '../../record/record.ts';
+import { keptDrains, published } from '../../record/record.ts';
 import { historyAfter } from '../../record/transitions.ts';
 import { isLeadingIn } from './named-places.ts';
 import type { Place, QueueStore } from './store.ts';
@@ -24,6 +24,7 @@ export function announcedRecord(
   const wallMs = scope.clock.wallMs();
   const base = previous ?? emptyQueueRecord(scope.election, '');
   const last = base.holding;
+  const shown = published(candidate, state);
   const isOurs = last !== undefined && isLeadingIn(store, base, place);
   const history = isOurs ? base.history : historyAfter(base, wallMs);
   return {
@@ -33,13 +34,14 @@ export function announcedRecord(
     nonce: scope.uniqueId(),
     beliefMs: scope.timing.beliefMs,
     holding: {
-      candidate: { ...candidate, addresses: state.addresses, metadata: state.metadata },
+      candidate: shown.candidate,
       place: place.name,
       electedAtUnixMs: isOurs ? last.electedAtUnixMs : wallMs,
       leaseMs: scope.timing.leaseMs,
       revoked: isOurs ? last.revoked : false,
       request: isOurs ? last.request : undefined,
-      held: state.held,
+      held: shown.held,
+      ready: shown.ready,
     },
     reservation: undefined,
     unfenced: [],

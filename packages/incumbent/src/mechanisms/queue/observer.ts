@@ -107,13 +107,14 @@ export function viewOf(
     return { state: 'ended', ...token, sinceUnixMs: record.history.at(-1)?.toUnixMs ?? wallMs };
   }
   if (holding !== undefined && isThere) {
-    const { candidate, electedAtUnixMs } = holding;
-    return { state: 'led', leader: candidate, ...token, sinceUnixMs: electedAtUnixMs };
+    const { candidate: leader, ready = true, electedAtUnixMs: sinceUnixMs } = holding;
+    return { state: 'led', leader, ready, ...token, sinceUnixMs };
   }
   // A member of another make leads as soon as it is the first. One of ours leads only when the
   // record says so.
   if (first !== undefined && !first.isOurs) {
-    return { state: 'led', leader: first.candidate, token: first.token, sinceUnixMs: wallMs };
+    const { candidate: leader, token: theirs } = first;
+    return { state: 'led', leader, ready: true, token: theirs, sinceUnixMs: wallMs };
   }
   if (record !== undefined && holding === undefined) {
     const sinceUnixMs = record.history.at(-1)?.toUnixMs ?? wallMs;

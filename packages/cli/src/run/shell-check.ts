@@ -12,22 +12,12 @@ export class CommandFailedError extends Error {
   }
 }
 
-/** Runs the command of `--health`, as `runCommand` does. */
-export function runHealthCommand(
-  command: string,
-  env: Readonly<Record<string, string>>,
-  cwd: string,
-  signal: AbortSignal,
-): Promise<void> {
-  return runCommand('--health', command, env, cwd, signal);
-}
-
 /**
  * Runs `command` with the shell, without output. Resolves when it ended with 0.
- * @param option the option that names the command, for errors
+ * @param option the option that it was given with, for the error
  * @throws CommandFailedError, an error of the system; `signal` kills it with all that it started
  */
-export function runCommand(
+export function runShellCheck(
   option: string,
   command: string,
   env: Readonly<Record<string, string>>,
@@ -60,7 +50,7 @@ export function runCommand(
   });
 }
 
-/** As the shell means them: a command that the shell could not start says nothing about health. */
+/** As the shell means them: a command that the shell could not start has checked nothing. */
 function exitWords(code: number | null): string {
   const why =
     code === 127 ? ' (command not found)' : code === 126 ? ' (command cannot be executed)' : '';

@@ -1,0 +1,159 @@
+/** When the program of a term is ready, and who says so. */
+import { execFile } from 'node:child_process';
+import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Term } from 'incumbent';
+import type { ProgramSpec } from '../guard/index.ts';
+import { GuardError } from '../guard/index.ts';
+import { runShellCheck } from './shell-check.ts';
+
+export type Readiness =
+  /** A shell command ends with 0. It runs once in `everyMs`, and may take as long. */
+  | { readonly by: 'command'; readonly command: string; readonly everyMs: number }
+  /** The program writes a line `READY=1` to a named pipe, whose path is in `INCUMBENT_NOTIFY`. */
+  | { readonly by: 'notification' };
+
+/** A program that says more than this without a line break says nothing. */
+const longestLine = 4_096;
+
+/**
+ * Waits until the program of one term is ready, and says so in the term. Each term has a watch of
+ * its own: words of the program of an earlier term do not count.
+ */
+export class ReadinessWatch {
+  /** The program, with the variables that it needs to say that it is ready. */
+  readonly spec: ProgramSpec;
+  readonly #readiness: Readiness;
+  readonly #term: Term;
+  readonly #onTrouble: (error: unknown) => void;
+  readonly #stop = new AbortController();
+  readonly #pipe: NamedPipe | undefined;
+
+  private constructor(
+    readiness: Readiness,
+    spec: ProgramSpec,
+    term: Term,
+    pipe: NamedPipe | undefined,
+    onTrouble: (error: unknown) => void,
+  ) {
+    this.#readiness = readiness;
+    this.#term = term;
+    this.#pipe = pipe;
+    this.#onTrouble = onTrouble;
+    const env = pipe === undefined ? spec.env : { ...spec.env, INCUMBENT_NOTIFY: pipe.path };
+    this.spec = { ...spec, env };
+  }
+
+  /** @throws GuardError when the named pipe cannot be made */
+  static async open(
+    readiness: Readiness,
+    spec: ProgramSpec,
+    term: Term,
+    onTrouble: (error: unknown) => void,
+  ): Promise<ReadinessWatch> {
+    const pipe = readiness.by === 'notification' ? await makePipe() : undefined;
+    return new ReadinessWatch(readiness, spec, term, pipe, onTrouble);
+  }
+
+  /** The program runs. */
+  begin(): void {
+    const readiness = this.#readiness;
+    if (readiness.by === 'command') {
+      void this.#ask(readiness.command, readiness.everyMs);
+      return;
+    }
+    this.#pipe?.read((line) => {
+      if (line.trim() === 'READY=1') this.#isReady();
+    });
+  }
+
+  close(): void {
+    this.#stop.abort();
+    this.#pipe?.remove();
+  }
+
+  async #ask(command: string, everyMs: number): Promise<void> {
+    const { signal } = this.#stop;
+    const { env, cwd } = this.spec;
+    while (!signal.aborted) {
+      const pause = sleep(everyMs, undefined, { signal }).catch(() => {});
+      const bound = AbortSignal.any([signal, AbortSignal.timeout(everyMs)]);
+      try {
+        await runShellCheck('--ready-when', command, env, cwd, bound);
+        this.#isReady();
+        return;
+      } catch {
+        // Not ready yet. `--ready-timeout` ends a term that never is.
+      }
+      await pause;
+    }
+  }
+
+  #isReady(): void {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort();
+    this.#term.ready().catch((error: unknown) => {
+      // The end of the term is told elsewhere.
+      if (error !== this.#term.signal.reason) this.#onTrouble(error);
+    });
+  }
+}
+
+async function makePipe(): Promise<NamedPipe> {
+  try {
+    return await NamedPipe.make();
+  } catch (error) {
+    const why = `the named pipe of --notify cannot be made: ${(error as Error).message}`;
+    throw new GuardError('CANNOT_START', why);
+  }
+}
+
+/** A pipe with a name, which any language can open and write to as a file. */
+class NamedPipe {
+  readonly path: string;
+  readonly #directory: string;
+  readonly #socket: Socket;
+
+  private constructor(directory: string, path: string) {
+    this.#directory = directory;
+    this.path = path;
+    // For writing too: so it has no end while the program has not opened it, or has closed it. And
+    // a program that opens it does not wait for a reader.
+    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    this.#socket = new Socket({ fd, readable: true, writable: false });
+    this.#socket.unref();
+    // A pipe that fails says nothing more, and the term ends for want of readiness.
+    this.#socket.on('error', () => {});
+  }
+
+  static async make(): Promise<NamedPipe> {
+    // Only this user may enter it.
+    const directory = mkdtempSync(join(tmpdir(), 'incumbent-notify-'));
+    try {
+      const path = join(directory, 'notify');
+      await promisify(execFile)('mkfifo', ['-m', '600', path]);
+      return new NamedPipe(directory, path);
+    } catch (error) {
+      rmSync(directory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  read(onLine: (line: string) => void): void {
+    let partial = '';
+    this.#socket.setEncoding('utf8').on('data', (text: unknown) => {
+      const lines = `${partial}${String(text)}`.split('\n');
+      partial = (lines.pop() ?? '').slice(-longestLine);
+      for (const line of lines) onLine(line);
+    });
+  }
+
+  remove(): void {
+    this.#socket.destroy();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
