@@ -17,7 +17,8 @@ const headers = { 'content-type': 'application/json' };
 const asked = request(url, { method: 'POST', headers, agent: false }, (response) => {
   response.resume();
   response.once('end', () => {
-    if (response.statusCode < 200 || response.statusCode >= 300) fail(`status ${response.statusCode}`);
+    if (response.statusCode < 200 || response.statusCode >= 300)
+      fail(`status ${response.statusCode}`);
   });
 });
 asked.once('error', (error) => fail(error.message));

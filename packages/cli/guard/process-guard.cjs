@@ -65,7 +65,10 @@ function arm({ file, pid, group }) {
       return tell({ say: 'refused', reason: `${where} does not run` });
     }
     if (group && noted.group === undefined) {
-      return tell({ say: 'refused', reason: 'a process group can only be found where there is /proc' });
+      return tell({
+        say: 'refused',
+        reason: 'a process group can only be found where there is /proc',
+      });
     }
     // May we kill it?
     process.kill(noted.pid, 0);

@@ -296,18 +296,14 @@ export const commands: readonly CommandEntry[] = [
         .addOption(electionOption())
         .addOption(storeOption())
         .optionsGroup('The service:')
-        .addOption(
-          option('--become-active <command|url>', 'makes it active').makeOptionMandatory(),
-        )
+        .addOption(option('--become-active <command|url>', 'makes it active').makeOptionMandatory())
         .addOption(
           option(
             '--become-standby <command|url>',
             'makes it standby; harmless when it is already',
           ).makeOptionMandatory(),
         )
-        .addOption(
-          option('--health <command|url>', 'whether it is well').makeOptionMandatory(),
-        )
+        .addOption(option('--health <command|url>', 'whether it is well').makeOptionMandatory())
         .addOption(
           option('--active-timeout <duration>', 'how long --become-active may take')
             .argParser(duration)
@@ -364,10 +360,9 @@ export const commands: readonly CommandEntry[] = [
           option('--id <id>', 'its name, another one on every machine', 'the name of the host'),
         )
         .addOption(
-          option(
-            '--address <host:port>',
-            'where its service listens (repeatable)',
-          ).argParser(collect),
+          option('--address <host:port>', 'where its service listens (repeatable)').argParser(
+            collect,
+          ),
         )
         .addOption(
           option('--metadata <key=value>', 'what observers should know (repeatable)').argParser(

@@ -7,14 +7,17 @@ import { waitingIn } from './commands/drain.ts';
 import type { Context } from './context.ts';
 import { CommandError, exitCodes } from './failure.ts';
 import type { HandOverOptions } from './options.ts';
+import { tokenOf } from './output/describe.ts';
 import { toJson, visible } from './terminal/text.ts';
 import { span } from './terminal/time.ts';
-import { tokenOf } from './output/describe.ts';
 
 /** As long as Hadoop's graceful failover waits. */
 export const defaultWait = '70s';
 
-type HandOver = HandOverOptions & { readonly request: 'failover' | 'transfer'; readonly to?: string };
+type HandOver = HandOverOptions & {
+  readonly request: 'failover' | 'transfer';
+  readonly to?: string;
+};
 
 /** The term that was asked to end, and the candidate that shall lead. */
 export interface Asked {
@@ -50,8 +53,10 @@ export function progressOf({ from, token, to }: Asked, view: View): Progress {
         return { state: 'waiting', why: `${who} has not given way and leads still` };
       }
       if (to !== undefined && leader.id !== to) return { state: 'failed', why: `${who} leads` };
-      if (to === undefined && leader.id === from) return { state: 'failed', why: `${who} leads again` };
-      if (view.ready === false) return { state: 'waiting', why: `${who} leads, and is not ready yet` };
+      if (to === undefined && leader.id === from)
+        return { state: 'failed', why: `${who} leads again` };
+      if (view.ready === false)
+        return { state: 'waiting', why: `${who} leads, and is not ready yet` };
       return { state: 'done' };
     }
     default:

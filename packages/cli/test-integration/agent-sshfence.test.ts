@@ -6,9 +6,9 @@ import { userInfo } from 'node:os';
 import { expect } from 'vitest';
 import { fenceProgram, parseFence } from '../src/agent/fencing.ts';
 import type { ServiceNode } from './support/agents.ts';
-import { cluster, killFence } from './support/agents.ts';
+import { test as base, cluster, killFence } from './support/agents.ts';
 import type { Lab } from './support/run-process.ts';
-import { checkOneAtATime, isAlive, test as base, until } from './support/run-process.ts';
+import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
 const sshd = '/usr/sbin/sshd';
 const { username } = userInfo();
@@ -72,10 +72,13 @@ async function startSshd(lab: Lab): Promise<string[]> {
 const asOptions = (options: readonly string[]) =>
   options.flatMap((option) => ['--ssh-option', option]);
 
-test.concurrent('sshfence kills the process that listens at the address of a dead agent', async ({ lab }) => {
+test.concurrent('sshfence kills the process that listens at the address of a dead agent', async ({
+  lab,
+}) => {
   const ssh = await startSshd(lab);
   const fencing = ['--fence', `sshfence:${username}@`, ...asOptions(ssh)];
-  const [a, b] = (await cluster(lab, ['a', 'b'], { fencing })) as [ServiceNode, ServiceNode];
+  const settings = { lease: '8s', fencing };
+  const [a, b] = (await cluster(lab, ['a', 'b'], settings)) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGKILL');
   await b.isActive();
   expect(isAlive(a.pid)).toBe(false);
@@ -93,14 +96,19 @@ test.concurrent('sshfence kills the process that listens at the address of a dea
   checkOneAtATime(lab.stamps());
 });
 
-test.concurrent('sshfence that does not get through has failed, and the next method is tried', async ({ lab }) => {
+test.concurrent('sshfence that does not get through has failed, and the next method is tried', async ({
+  lab,
+}) => {
   const ssh = await startSshd(lab);
   const nowhere = [`Port=${await freePort()}`, ...ssh.slice(1)];
   const fencing = [
     ...['--fence', `sshfence:${username}@`, '--fence', `sshfence:${username}@127.0.0.1:1`],
     ...['--fence', killFence(lab), ...asOptions(nowhere)],
   ];
-  const [a, b] = (await cluster(lab, ['a', 'b'], { fencing })) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], { lease: '8s', fencing })) as [
+    ServiceNode,
+    ServiceNode,
+  ];
   a.agent.kill('SIGKILL');
   await b.isActive();
   // The second one is for another service, so it is not tried.
@@ -136,7 +144,10 @@ test.concurrent('the far side: a frozen listener dies, with all that hold its so
 }) => {
   const ssh = await startSshd(lab);
   const port = await freePort();
-  expect(await fence(lab, ssh, port)).toEqual({ code: 0, said: `nothing listens at port ${port}\n` });
+  expect(await fence(lab, ssh, port)).toEqual({
+    code: 0,
+    said: `nothing listens at port ${port}\n`,
+  });
   // A second process with the same socket.
   const listener = `
     const server = require('node:net').createServer().listen(${port}, '127.0.0.1', () => {

@@ -1,9 +1,9 @@
 // `incumbent agent`: services that run by themselves, on real stores. Whatever happens to agents and
 // services, the log of the services shows one active at a time.
 import { expect } from 'vitest';
-import { cluster, killFence, ServiceNode } from './support/agents.ts';
+import { cluster, killFence, ServiceNode, test } from './support/agents.ts';
 import type { RunEvent } from './support/run-process.ts';
-import { checkOneAtATime, isAlive, test, until } from './support/run-process.ts';
+import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
 /** `--to` of each: 50 in `INCUMBENT_FAILOVERS=50`. */
 const failovers = Number(process.env['INCUMBENT_FAILOVERS'] ?? 6);
@@ -17,21 +17,30 @@ function order(events: readonly RunEvent[], ...names: string[]): void {
 test.concurrent('an agent is killed: its service is fenced, and then another one is active', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], { lease: '8s' })) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGKILL');
   // Nothing stops it.
   expect(await a.role()).toBe('active 1');
   await b.isActive();
   expect(isAlive(a.pid)).toBe(false);
   await b.agent.event('active');
-  order(b.agent.events, 'standby', 'taking-over', 'fencing', 'fenced', 'leading', 'activating', 'active');
+  order(
+    b.agent.events,
+    'standby',
+    'taking-over',
+    'fencing',
+    'fenced',
+    'leading',
+    'activating',
+    'active',
+  );
   checkOneAtATime(lab.stamps());
 });
 
 test.concurrent('an agent is frozen: its service is fenced, and it steers it again afterwards', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], { lease: '8s' })) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGSTOP');
   await b.isActive();
   expect(isAlive(a.pid)).toBe(false);
@@ -40,7 +49,10 @@ test.concurrent('an agent is frozen: its service is fenced, and it steers it aga
   await a.startService();
   await a.agent.event('waiting', 2);
   const { code, stdout } = await lab.cli('failover', '-e', 'db', '--to', 'a', '--wait', '2m');
-  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/^"a" \(token 3\) leads/) });
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^"a" \(token 3\) leads/),
+  });
   expect(await a.role()).toBe('active 3');
   expect(await b.role()).toBe('standby');
   checkOneAtATime(lab.stamps());
@@ -49,7 +61,7 @@ test.concurrent('an agent is frozen: its service is fenced, and it steers it aga
 test.concurrent('a service is killed: another one is active, and the first comes back as standby', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], { lease: '8s' })) as [ServiceNode, ServiceNode];
   a.killService();
   await b.isActive();
   await a.startService();
@@ -62,7 +74,10 @@ test.concurrent('a service is killed: another one is active, and the first comes
 test.concurrent('a service hangs while it is active: it is fenced before another one is', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], {
+    lease: '8s',
+    options: ['--health-timeout', '4s', '--standby-timeout', '4s'],
+  })) as [ServiceNode, ServiceNode];
   await a.post('/hang');
   await b.isActive();
   await a.agent.event('standby-failed');
@@ -82,10 +97,13 @@ test.concurrent('a service that is not well becomes standby, and nothing has to 
   checkOneAtATime(lab.stamps());
 });
 
-test.concurrent('fencing fails once: nobody becomes active before it has succeeded', async ({ lab }) => {
+test.concurrent('fencing fails once: nobody becomes active before it has succeeded', async ({
+  lab,
+}) => {
   const fails = 'shell:exit 9';
   const works = `shell:test -e works || exit 1; ${killFence(lab).slice('shell:'.length)}`;
   const [a, b] = (await cluster(lab, ['a', 'b'], {
+    lease: '8s',
     fencing: ['--fence', fails, '--fence', works],
   })) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGKILL');
@@ -103,12 +121,20 @@ test.concurrent('fencing fails once: nobody becomes active before it has succeed
 test.concurrent(`failover is asked for ${failovers} times among three, and is done when it returns`, async ({
   lab,
 }) => {
-  const nodes = await cluster(lab, ['a', 'b', 'c'], { lease: '15s' });
+  const nodes = await cluster(lab, ['a', 'b', 'c']);
   for (const node of nodes) await node.post('/slow', { ms: 300 });
   for (let turn = 1; turn <= failovers; turn += 1) {
     const to = nodes[turn % nodes.length]!;
     const named = turn % 2 === 0 ? ['--to', to.name] : [];
-    const { code, stdout, stderr } = await lab.cli('failover', '-e', 'db', ...named, '--wait', '2m', '--json');
+    const { code, stdout, stderr } = await lab.cli(
+      'failover',
+      '-e',
+      'db',
+      ...named,
+      '--wait',
+      '2m',
+      '--json',
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const { after } = JSON.parse(stdout);
     const roles = await Promise.all(nodes.map((node) => node.role()));
@@ -127,7 +153,10 @@ test.concurrent(`failover is asked for ${failovers} times among three, and is do
 test.concurrent('a service that does not become standby in time is fenced, and the failover goes on', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], {
+    lease: '8s',
+    options: ['--standby-timeout', '4s'],
+  })) as [ServiceNode, ServiceNode];
   await a.post('/slow', { ms: 3_600_000 });
   const { code } = await lab.cli('failover', '-e', 'db', '--wait', '2m');
   expect(code).toBe(0);
@@ -144,7 +173,9 @@ test.concurrent('a service that cannot become active: the failover says so, and 
   await failing.takesPart();
   const { code, stderr } = await lab.cli('failover', '-e', 'db', '--to', 'c', '--wait', '2m');
   expect(code).toBe(1);
-  expect(stderr).toMatch(/the failover of election "db" to "c" is not done: "[ab]" \(token \d+\) leads/);
+  expect(stderr).toMatch(
+    /the failover of election "db" to "c" is not done: "[ab]" \(token \d+\) leads/,
+  );
   await until('one of the others is active', async () =>
     [await a.role(), await b.role()].some((role) => role.startsWith('active')),
   );
@@ -155,7 +186,7 @@ test.concurrent('a service that cannot become active: the failover says so, and 
 test.concurrent('an agent that is started makes a service standby that was left active', async ({
   lab,
 }) => {
-  const a = await ServiceNode.start(lab, 'a');
+  const a = await ServiceNode.start(lab, 'a', { lease: '8s' });
   await a.isActive();
   a.agent.kill('SIGKILL');
   await a.agent.exited;
@@ -185,6 +216,7 @@ test.concurrent('TERM: the service becomes standby, the seat is given back, and 
 });
 
 const byPid = (lab: { path(name: string): string }) => (name: string) => ({
+  lease: '8s',
   fencing: ['--pid', lab.path(`${name}.pid`)],
 });
 

@@ -1,4 +1,5 @@
 import type { UncleanLeader } from 'incumbent';
+import { deriveTiming } from 'incumbent';
 import { expect, test } from 'vitest';
 import { agentBounds } from '../src/agent/bounds.ts';
 import { asProgram, parseCall } from '../src/agent/calls.ts';
@@ -6,7 +7,6 @@ import type { FenceMethod } from '../src/agent/fencing.ts';
 import { fenceProgram, fenceUntilOne, parseFence, parsePlace } from '../src/agent/fencing.ts';
 import { killListenerScript } from '../src/agent/kill-listener.ts';
 import { within } from '../src/agent/within.ts';
-import { deriveTiming } from 'incumbent';
 
 const target = (...addresses: string[]): UncleanLeader => ({
   id: 'host-7',

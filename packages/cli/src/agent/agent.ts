@@ -1,9 +1,9 @@
 /** Steers one service that already runs: leads for it while it is healthy, and fences others. */
 import { constants, hostname } from 'node:os';
 import type { Deadline, Election, LeadOptions, Term, UncleanLeader } from 'incumbent';
-import type { GuardKeeper } from '../run/guard-keeper.ts';
 import type { EventLog } from '../run/events.ts';
 import { describe } from '../run/events.ts';
+import type { GuardKeeper } from '../run/guard-keeper.ts';
 import { describeExit, runGuarded } from '../run/leadership.ts';
 import type { LiveStatus } from '../run/listen.ts';
 import { reachStore, sleep } from '../run/reach-store.ts';
@@ -125,7 +125,10 @@ export class Agent {
   /** The guard has killed the service, because belief was nearly over. */
   killed(): void {
     this.#enter({ type: 'killed' });
-    this.#tell('killed', 'the service was killed: the term is over, and it was not standby in time');
+    this.#tell(
+      'killed',
+      'the service was killed: the term is over, and it was not standby in time',
+    );
     this.#term?.resign();
   }
 
@@ -171,7 +174,9 @@ export class Agent {
       if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
       this.#enter({ type: 'term-begins', token: term.token });
       await this.#processGuard?.arm();
-      this.#tell('activating', `making the service active (token ${term.token})`, { token: term.token });
+      this.#tell('activating', `making the service active (token ${term.token})`, {
+        token: term.token,
+      });
       await this.#activate(term);
       this.#enter({ type: 'activated' });
       this.#tell('active', `the service is active (token ${term.token})`, { token: term.token });
@@ -215,6 +220,8 @@ export class Agent {
   /** The term is over: the service becomes standby, or is killed, or stays for others to fence. */
   async #leaveActive(isUnsure: boolean): Promise<void> {
     this.#enter({ type: 'term-ends', cutOff: isUnsure });
+    // It may have been over first, as after a stall.
+    if (!this.#believes) this.#enter({ type: 'belief-over' });
     for (;;) {
       const isStandby = await this.#makeStandby();
       if (isSettled(this.#state)) return;
@@ -287,7 +294,10 @@ export class Agent {
     const attempt = async (method: FenceMethod) => {
       const program = fenceProgram(method, target, calls, ssh);
       if ('unusable' in program) throw new Error(program.unusable);
-      this.#tell('fencing', `fencing ${target.id}: ${method.text}`, { ...told, method: method.text });
+      this.#tell('fencing', `fencing ${target.id}: ${method.text}`, {
+        ...told,
+        method: method.text,
+      });
       await within(fenceTimeoutMs, 'it', signal, async (bound) => {
         const exit = await runGuarded(this.#guard, program, bound);
         if (exit.code !== 0) throw new Error(describeExit(exit));
@@ -338,5 +348,7 @@ export class Agent {
 /** Resolves when the signal has aborted. */
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  return new Promise((resolve) =>
+    signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
 }

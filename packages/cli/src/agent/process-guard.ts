@@ -150,7 +150,10 @@ export class ProcessGuard {
   }
 
   #lose(): void {
-    const error = new GuardError('GUARD_LOST', `the guard of --pid (pid ${this.#child.pid}) is gone`);
+    const error = new GuardError(
+      'GUARD_LOST',
+      `the guard of --pid (pid ${this.#child.pid}) is gone`,
+    );
     this.#up.reject(error);
     this.#arming?.reject(error);
     this.#killing?.reject(error);

@@ -81,8 +81,7 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     INCUMBENT_ELECTION: options.election,
     INCUMBENT_CANDIDATE: candidate.id,
   };
-  const listener =
-    options.listen && (await listen(options.listen, () => steered.status()));
+  const listener = options.listen && (await listen(options.listen, () => steered.status()));
   if (listener !== undefined) {
     events.emit({
       event: 'listening',

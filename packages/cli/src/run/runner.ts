@@ -12,8 +12,8 @@ import { describe, whyFields } from './events.ts';
 import type { GuardKeeper } from './guard-keeper.ts';
 import type { Supervision } from './leadership.ts';
 import { runInTerm } from './leadership.ts';
-import { reachStore, sleep } from './reach-store.ts';
 import type { LiveStatus } from './listen.ts';
+import { reachStore, sleep } from './reach-store.ts';
 import type { Readiness } from './readiness.ts';
 import { ReadinessWatch } from './readiness.ts';
 

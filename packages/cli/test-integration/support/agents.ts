@@ -3,10 +3,35 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { TestAPI } from 'vitest';
+import { vi } from 'vitest';
 import type { Lab } from './run-process.ts';
-import { bin, RunProcess, until } from './run-process.ts';
+import { test as base, bin, RunProcess, until } from './run-process.ts';
 
 const daemonFile: string = fileURLToPath(new URL('service-daemon.cjs', import.meta.url));
+
+/** Each test has up to nine processes, and its agents must be able to confirm their terms. */
+const atOnce = 3;
+const waiting: (() => void)[] = [];
+let running = 0;
+vi.setConfig({ testTimeout: 1_200_000 });
+
+export const test: TestAPI<{ lab: Lab; turn: undefined }> = base.extend<{ turn: undefined }>({
+  turn: [
+    // biome-ignore lint/correctness/noEmptyPattern: vitest wants to see which fixtures it needs
+    async ({}, use) => {
+      if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve));
+      running += 1;
+      try {
+        await use(undefined);
+      } finally {
+        running -= 1;
+        waiting.shift()?.();
+      }
+    },
+    { auto: true },
+  ],
+});
 
 /** Fences by the number of the process, and waits until it is dead. */
 export function killFence(lab: Lab): string {
@@ -15,6 +40,7 @@ export function killFence(lab: Lab): string {
 
 export interface NodeSettings {
   readonly store?: string;
+  /** Default 15s, which no load of the machine ends. Tests that wait for the end of one take 8s. */
   readonly lease?: string;
   /** In place of `--fence` with `killFence`. */
   readonly fencing?: readonly string[];
@@ -57,13 +83,13 @@ export class ServiceNode {
   }
 
   startAgent(): RunProcess {
-    const { store = `file:${this.#lab.store}`, lease = '4s', options = [] } = this.#settings;
+    const { store = `file:${this.#lab.store}`, lease = '15s', options = [] } = this.#settings;
     const { fencing = ['--fence', killFence(this.#lab)] } = this.#settings;
     const args = [bin, 'agent', '-e', 'db', '--store', store, '--id', this.name, '--lease', lease];
     args.push('--address', `127.0.0.1:${this.port}`, '--json');
     args.push('--become-active', this.url('/active'), '--become-standby', this.url('/standby'));
-    args.push('--health', this.url('/ok'), '--health-every', '200ms', '--health-timeout', '4s');
-    args.push('--standby-timeout', '4s', '--active-timeout', '30s', ...fencing, ...options);
+    args.push('--health', this.url('/ok'), '--health-every', '200ms', '--health-timeout', '10s');
+    args.push('--standby-timeout', '10s', '--active-timeout', '30s', ...fencing, ...options);
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: this.#lab.directory,

@@ -87,7 +87,11 @@ const server = createServer(async (request, response) => {
   }
 });
 writeFileSync(pidFile, `${process.pid}\n`);
-server.listen(existsSync(portFile) ? Number(readFileSync(portFile, 'utf8')) : 0, '127.0.0.1', () => {
-  writeFileSync(portFile, String(server.address().port));
-  console.log('listens');
-});
+server.listen(
+  existsSync(portFile) ? Number(readFileSync(portFile, 'utf8')) : 0,
+  '127.0.0.1',
+  () => {
+    writeFileSync(portFile, String(server.address().port));
+    console.log('listens');
+  },
+);
