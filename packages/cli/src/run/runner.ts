@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
-import { ElectionError, formatDuration, NotElectedError, TermEndedError } from 'incumbent';
+import { formatDuration, NotElectedError, TermEndedError } from 'incumbent';
 import { describeFailure, exitCodes } from '../failure.ts';
 import { groupIsGone } from '../guard/group.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
