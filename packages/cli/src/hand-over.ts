@@ -27,7 +27,7 @@ export interface Asked {
 }
 
 /**
- * What a view says about a hand-over.
+ * The state of a hand-over, as a view shows it.
  *
  * - `waiting`: it may still be done. `why` says how far it is.
  * - `done`: the new leader leads, and is ready.
@@ -136,17 +136,21 @@ async function follow(
   const interrupt = () => stop.abort(signal.reason);
   signal.addEventListener('abort', interrupt, { once: true });
   const timer = setTimeout(() => stop.abort(), waitMs);
+  let last: View | undefined;
   let why = 'the store has not answered';
   try {
     signal.throwIfAborted();
     for await (const view of election.observe({ signal: stop.signal })) {
       const progress = progressOf(asked, view);
       if (progress.state === 'done') return view;
+      last = view;
       why = progress.why;
       if (progress.state === 'failed') throw notDone(options, exitCodes.no, why);
     }
     signal.throwIfAborted();
-    throw notDone(options, exitCodes.temporary, `${why} after ${formatDuration(waitMs)} (--wait)`);
+    const isUnread = last === undefined || last.state === 'unknown';
+    const code = isUnread ? exitCodes.storeUnavailable : exitCodes.temporary;
+    throw notDone(options, code, `${why} after ${formatDuration(waitMs)} (--wait)`);
   } finally {
     clearTimeout(timer);
     stop.abort();

@@ -77,7 +77,7 @@ test.concurrent('sshfence kills the process that listens at the address of a dea
 }) => {
   const ssh = await startSshd(lab);
   const fencing = ['--fence', `sshfence:${username}@`, ...asOptions(ssh)];
-  const settings = { lease: '8s', fencing };
+  const settings = { fencing };
   const [a, b] = (await cluster(lab, ['a', 'b'], settings)) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGKILL');
   await b.isActive();
@@ -105,10 +105,7 @@ test.concurrent('sshfence that does not get through has failed, and the next met
     ...['--fence', `sshfence:${username}@`, '--fence', `sshfence:${username}@127.0.0.1:1`],
     ...['--fence', killFence(lab), ...asOptions(nowhere)],
   ];
-  const [a, b] = (await cluster(lab, ['a', 'b'], { lease: '8s', fencing })) as [
-    ServiceNode,
-    ServiceNode,
-  ];
+  const [a, b] = (await cluster(lab, ['a', 'b'], { fencing })) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGKILL');
   await b.isActive();
   // The second one is for another service, so it is not tried.
@@ -117,7 +114,7 @@ test.concurrent('sshfence that does not get through has failed, and the next met
   checkOneAtATime(lab.stamps());
 });
 
-/** What ssh prints and how it ends, for the service at that port. */
+/** Fences the service at that port. @returns the exit code of ssh, and its output */
 async function fence(lab: Lab, options: readonly string[], port: number) {
   const target = {
     ...{ id: 'a', incarnation: 'i', addresses: [`127.0.0.1:${port}`], metadata: {}, token: 1n },

@@ -323,7 +323,7 @@ export class Agent {
   }
 
   #tell(event: string, sentence: string, fields: Readonly<Record<string, unknown>> = {}): void {
-    // What is tried again and again is told once until something else happens.
+    // The same failure again and again is one line until something else happens.
     if (event === 'standby-failed' && sentence === this.#lastTold) return;
     this.#lastTold = sentence;
     this.#events.emit({ event, sentence, fields: { ...fields, role: this.#state.role } });

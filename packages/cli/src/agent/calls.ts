@@ -10,7 +10,7 @@ export type Call =
   | { readonly kind: 'shell'; readonly option: string; readonly command: string }
   | { readonly kind: 'http'; readonly option: string; readonly url: string };
 
-/** What every call gets, as variables or as the JSON body of a POST. */
+/** The environment of every call. A POST has the variables of the term in its JSON body. */
 export interface CallContext {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;

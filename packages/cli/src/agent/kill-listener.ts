@@ -1,10 +1,10 @@
 /**
- * For a POSIX shell on the machine of the target, with the port as `$1`: kills each process that
- * holds a socket which listens there, and ends with 0 when none of them holds it any more. It ends
+ * For a POSIX shell on the machine of the target, with the port as `$1`. It kills each process that
+ * holds a socket which listens there. It ends with 0 when none of them holds it any more. It ends
  * with 0 also when nothing listens: the service does not run.
  *
  * It needs /proc (Linux) or lsof. /proc/net shows the sockets of all users, but /proc/PID/fd only
- * those of the own user: so a listener whose process stays hidden is a failure (3), never a success.
+ * those of the own user. So a listener whose process stays hidden is a failure (3), never a success.
  * A service manager may start another process on the port at once, which is not ours to kill.
  *
  * It has no single quote in it, because it travels between two of them.

@@ -112,13 +112,16 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     ready: 'manual',
     readyTimeout: own.activeTimeoutMs + slackMs,
     onBelief: (deadline) => steered.belief(deadline),
-    hookTimeout: Math.max(1, fences.length) * own.fenceTimeoutMs + own.standbyTimeoutMs + slackMs,
     health: {
       check: (signal) => steered.check(signal),
       every: own.healthEveryMs,
       timeout: own.healthTimeoutMs,
       failures: own.healthFailures,
     },
+    // One hook runs all methods.
+    ...(fences.length === 0
+      ? {}
+      : { hookTimeout: fences.length * own.fenceTimeoutMs + own.standbyTimeoutMs + slackMs }),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
   };
   await introduce(election, store, events, timing);

@@ -1,10 +1,10 @@
 /** Services with their agents, for the black-box tests of `incumbent agent`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { TestAPI } from 'vitest';
-import { vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Lab } from './run-process.ts';
 import { test as base, bin, RunProcess, until } from './run-process.ts';
 
@@ -40,7 +40,9 @@ export function killFence(lab: Lab): string {
 
 export interface NodeSettings {
   readonly store?: string;
-  /** Default 15s, which no load of the machine ends. Tests that wait for the end of one take 8s. */
+  /** Default: db. */
+  readonly election?: string;
+  /** Default 15s, which no load of the machine ends. */
   readonly lease?: string;
   /** In place of `--fence` with `killFence`. */
   readonly fencing?: readonly string[];
@@ -84,8 +86,10 @@ export class ServiceNode {
 
   startAgent(): RunProcess {
     const { store = `file:${this.#lab.store}`, lease = '15s', options = [] } = this.#settings;
+    const { election = 'db' } = this.#settings;
     const { fencing = ['--fence', killFence(this.#lab)] } = this.#settings;
-    const args = [bin, 'agent', '-e', 'db', '--store', store, '--id', this.name, '--lease', lease];
+    const args = [bin, 'agent', '-e', election, '--store', store, '--lease', lease];
+    args.push('--id', this.name);
     args.push('--address', `127.0.0.1:${this.port}`, '--json');
     args.push('--become-active', this.url('/active'), '--become-standby', this.url('/standby'));
     args.push('--health', this.url('/ok'), '--health-every', '200ms', '--health-timeout', '10s');
@@ -124,7 +128,10 @@ export class ServiceNode {
   async isActive(): Promise<void> {
     await until(
       () => `the service of ${this.name} is active; its agent said:\n${this.agent.story()}`,
-      async () => (await this.role()).startsWith('active'),
+      async () => {
+        if (this.agent.exit !== undefined) throw new Error(`it ended:\n${this.agent.story()}`);
+        return (await this.role()).startsWith('active');
+      },
     );
   }
 
@@ -137,10 +144,6 @@ export class ServiceNode {
 
   killService(): void {
     process.kill(this.pid, 'SIGKILL');
-  }
-
-  get hasService(): boolean {
-    return existsSync(`/proc/${this.pid}`);
   }
 }
 
@@ -159,4 +162,44 @@ export async function cluster(
     else await node.takesPart();
   }
   return nodes;
+}
+
+/** A run of all of them asks for 50: `INCUMBENT_FAILOVERS=50`. */
+export const failovers: number = Number(process.env['INCUMBENT_FAILOVERS'] ?? 6);
+
+/**
+ * Asks for so many, every second one with a name. When each returns, the service of the new leader
+ * must be active, and no other.
+ * @param place the election, and its store
+ */
+export async function failOver(
+  lab: Lab,
+  nodes: readonly ServiceNode[],
+  times: number,
+  place: readonly string[],
+): Promise<void> {
+  // So that a command that returns too early is seen.
+  for (const node of nodes) await node.post('/slow', { ms: 300 });
+  const tookMs: number[] = [];
+  for (let turn = 1; turn <= times; turn += 1) {
+    const to = nodes[turn % nodes.length]!;
+    const named = turn % 2 === 0 ? ['--to', to.name] : [];
+    const options = ['--wait', '4m', '--timeout', '1m', '--json'];
+    const { code, stdout, stderr } = await lab.cli('failover', ...place, ...named, ...options);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { after } = JSON.parse(stdout);
+    const roles = await Promise.all(nodes.map((node) => node.role()));
+    const active = nodes.filter((_, at) => roles[at] !== 'standby').map(({ name }) => name);
+    expect(active).toEqual([after.leader.id]);
+    if (named.length > 0) expect(active).toEqual([to.name]);
+    tookMs.push(after.tookMs);
+    // The one that has just given way stands aside for a second before it waits again.
+    await until('all others wait', async () => {
+      const listed = await lab.cli('candidates', ...place, '--timeout', '1m', '--json');
+      return listed.stdout.trim().split('\n').length === nodes.length;
+    });
+  }
+  tookMs.sort((a, b) => a - b);
+  const middle = tookMs[Math.floor(tookMs.length / 2)];
+  console.log(`${times} failovers: median ${middle} ms, longest ${tookMs.at(-1)} ms`);
 }

@@ -8,7 +8,7 @@
 // - POST /standby: logs `stop`.
 // - GET /ok: 200, or 503 after POST /sick.
 // - GET /role
-// - POST /hang: no request is answered any more. What it does, it goes on doing.
+// - POST /hang: no request is answered any more. An active service goes on being active.
 // - POST /slow, with { ms }: so long every change of role takes.
 //
 // Lines of the log are those of run-worker.cjs.
