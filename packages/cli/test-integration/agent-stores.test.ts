@@ -37,7 +37,7 @@ describe.each(stores)('on $name', ({ missing, open }) => {
   });
   const place = (election: string): NodeSettings => ({ store: store.url, election, lease: '10s' });
 
-  it.each(['SIGKILL', 'SIGSTOP'] as const)(
+  it.for(['SIGKILL', 'SIGSTOP'] as const)(
     'an agent gets %s: its service is fenced, and then another one is active',
     async (signal, { lab }) => {
       const [a, b] = (await cluster(lab, ['a', 'b'], place(signal))) as [ServiceNode, ServiceNode];
