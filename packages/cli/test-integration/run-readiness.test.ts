@@ -1,6 +1,14 @@
-// --ready-when and --notify: when others may send requests to the program of a run.
+/**
+ * --ready-when and --notify: when others may send requests to the program of a run. `READINESS=full`
+ * sends 1,000 requests during 20 hand-overs, to programs that take 0.3 to 2 s to prepare.
+ */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { freePorts } from '@incumbent/zookeeper-testing';
+import { createElection } from 'incumbent';
+import { file } from 'incumbent/file';
+import { toLeader } from 'incumbent/http';
+import { Agent, request } from 'undici';
 import { expect } from 'vitest';
 import type { Lab, RunProcess } from './support/run-process.ts';
 import { checkOneAtATime, test, until } from './support/run-process.ts';
@@ -129,4 +137,57 @@ test.concurrent('options that would say nothing are refused', async ({ lab }) =>
     64,
     expect.stringContaining('give more than 0'),
   ]);
+});
+
+const isFull = process.env['READINESS'] === 'full';
+const handOvers = isFull ? 20 : 3;
+const requests = isFull ? 1_000 : 90;
+const preparing = isFull ? ['300', '2000'] : ['50', '150'];
+const service = join(import.meta.dirname, 'support/run-service.cjs');
+
+test.concurrent('--ready-when: a client that follows the leader meets none that prepares', {
+  timeout: 600_000,
+}, async ({ lab, onTestFinished }) => {
+  const ports = await freePorts(3);
+  for (const port of ports) {
+    lab.run(`at ${port}`, [process.execPath, service, String(port), ...preparing], {
+      options: [
+        ...['--address', `127.0.0.1:${port}`, '--ready-every', '50ms'],
+        ...['--ready-when', `curl -fs http://127.0.0.1:${port}/ok`],
+      ],
+    });
+  }
+  const election = createElection({ name: 'work', backend: file(lab.store) });
+  const follow = toLeader(election, { waitTimeout: '5m', attempts: 100 });
+  const dispatcher = new Agent().compose(follow);
+  onTestFinished(async () => {
+    follow.close();
+    await election.close();
+  });
+  let led: bigint | undefined;
+  void (async () => {
+    for await (const { state, token } of election.observe()) if (state === 'led') led = token;
+  })();
+  const answers: string[] = [];
+  const ask = async (until: () => boolean) => {
+    while (!until()) {
+      const { body } = await request('http://work/', { dispatcher, idempotent: true });
+      answers.push(await body.text());
+    }
+  };
+  let terms = 0;
+  for (let last = led; terms <= handOvers; last = led) {
+    if (terms > 0) await election.vacate();
+    terms += 1;
+    const share = Math.ceil((terms * requests) / (handOvers + 1));
+    const isDone = () => answers.length >= share && led !== last;
+    await Promise.all(Array.from({ length: 4 }, () => ask(isDone)));
+  }
+  const early = answers.filter((answer) => answer === 'early').length;
+  console.log(
+    `run --ready-when: ${answers.length} requests served in ${terms} terms, ${early} by a ` +
+      'program that prepared',
+  );
+  expect(answers.length).toBeGreaterThanOrEqual(requests);
+  expect(early).toBe(0);
 });

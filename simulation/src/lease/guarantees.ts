@@ -712,7 +712,8 @@ export class Guarantees {
     const { world, operator } = this.#sim;
     const { command } = writer;
     const asked = record?.holding?.request;
-    const isNew = asked !== undefined && asked !== previous.record?.holding?.request;
+    // By its nonce: the writer has read a copy of what stood there.
+    const isNew = asked !== undefined && asked.nonce !== previous.record?.holding?.request?.nonce;
     if (isNew && record?.token !== writer.meant) {
       world.fail(
         'meant',

@@ -54,6 +54,8 @@ interface Forwarded {
     | { readonly kind: 'begin'; readonly timeoutMs: number; readonly by: string }
     | { readonly kind: 'end' };
   readonly answered: (answer: Answer, zxid: bigint) => void;
+  /** When the leader looked at it, its session was attached to another server already. */
+  readonly hasMoved?: boolean;
 }
 
 interface Tracked {
@@ -122,8 +124,15 @@ class Leadership {
       request.origin.enqueue({ done: () => request.answered(ok, request.origin.zxid) });
       return;
     }
-    if (!this.hasQuorum || this.limbo.length > 0) this.limbo.push(request);
-    else this.execute(request);
+    if (!this.hasQuorum || this.limbo.length > 0) {
+      this.limbo.push({ ...request, hasMoved: this.#hasMoved(request) });
+    } else this.execute(request);
+  }
+
+  /** True when the session is attached to another server: no proposal is made of its request. */
+  #hasMoved({ origin, session }: Forwarded): boolean {
+    const owner = this.sessions.get(session)?.owner;
+    return owner !== undefined && owner !== origin;
   }
 
   flush(): void {
@@ -700,7 +709,9 @@ export class Ensemble {
     if (this.#random.chance(0.5)) {
       const most = before.limbo.length;
       for (const request of before.limbo.splice(0, this.#random.below(most + 1))) {
-        this.leadership.execute({ ...request, answered: () => {} });
+        if (request.hasMoved !== true) {
+          this.leadership.execute({ ...request, answered: () => {} });
+        }
       }
     }
     before.limbo = [];
