@@ -241,6 +241,7 @@ test.concurrent('--pid: an agent without its guard gives its leadership up', asy
   const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
   process.kill(a.agent.helper('process-guard.cjs')!, 'SIGKILL');
   await a.agent.event('guard-lost');
+  expect(await a.agent.ends()).toEqual({ code: 75, signal: null });
   await b.isActive();
   expect(await a.role()).toBe('standby');
   checkOneAtATime(lab.stamps());

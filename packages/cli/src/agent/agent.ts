@@ -1,6 +1,7 @@
 /** Steers one service that already runs: leads for it while it is healthy, and fences others. */
 import { constants, hostname } from 'node:os';
 import type { Deadline, Election, LeadOptions, Term, UncleanLeader } from 'incumbent';
+import { exitCodes } from '../failure.ts';
 import type { EventLog } from '../run/events.ts';
 import { describe } from '../run/events.ts';
 import type { GuardKeeper } from '../run/guard-keeper.ts';
@@ -61,6 +62,7 @@ export class Agent {
   #standby: Promise<boolean> | undefined;
   #term: Term | undefined;
   #interruptedBy: NodeJS.Signals | undefined;
+  #lostGuard = false;
   #believes = false;
   #lastTold = '';
   #onDisbelief: () => void = () => {};
@@ -85,8 +87,9 @@ export class Agent {
     this.#events.follow(() => !isSettled(this.#state), true);
     void this.#processGuard?.lost.then((error) => {
       // Without it nothing would kill the service if we died now.
-      this.#tell('guard-lost', `${error.message}: leadership is given up`);
-      this.#term?.resign();
+      this.#tell('guard-lost', `${error.message}: leadership is given up, and the agent ends`);
+      this.#lostGuard = true;
+      this.#stop.abort(error);
     });
     try {
       await reachStore(this.#election, this.#options.hasServers, this.#stop.signal);
@@ -99,7 +102,10 @@ export class Agent {
           : { onUnclean: (target, { signal }) => this.#fence(target, signal) }),
       });
     } catch (error) {
-      if (this.#interruptedBy === undefined) throw error;
+      if (this.#interruptedBy === undefined) {
+        if (this.#lostGuard) return exitCodes.temporary;
+        throw error;
+      }
       return 128 + constants.signals[this.#interruptedBy];
     } finally {
       removeListeners();
@@ -219,6 +225,9 @@ export class Agent {
 
   /** The term is over: the service becomes standby, or is killed, or stays for others to fence. */
   async #leaveActive(isUnsure: boolean): Promise<void> {
+    // An attempt from before the term says nothing about what came after it.
+    await this.#standby;
+    if (isSettled(this.#state)) return;
     this.#enter({ type: 'term-ends', cutOff: isUnsure });
     // It may have been over first, as after a stall.
     if (!this.#believes) this.#enter({ type: 'belief-over' });

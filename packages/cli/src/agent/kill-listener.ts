@@ -37,20 +37,17 @@ if [ -z "$pids" ]; then
   echo "the process that listens at port $port belongs to another user" >&2
   exit 3
 fi
-first=$pids
-kill -KILL $first || exit 3
+killed=$pids before=$open
+kill -KILL $killed || exit 3
 tries=0
 while :; do
   look
   left=
-  for pid in $pids; do for old in $first; do
-    if [ "$pid" = "$old" ]; then left=$pid; fi
+  for old in $before; do for now in $open; do
+    if [ "$now" = "$old" ]; then left=$old; fi
   done; done
-  if [ -z "$left" ] && { [ -z "$open" ] || [ -n "$pids" ]; }; then
-    echo "killed" $first
-    exit 0
-  fi
+  if [ -z "$left" ]; then echo "killed" $killed; exit 0; fi
   tries=$((tries + 1))
-  if [ $tries -ge 100 ]; then echo "process $left lives on" >&2; exit 5; fi
+  if [ $tries -ge 100 ]; then echo "a process that was killed still listens at port $port" >&2; exit 5; fi
   sleep 0.1 2>/dev/null || sleep 1
 done`;
