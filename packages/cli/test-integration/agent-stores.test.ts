@@ -35,7 +35,7 @@ describe.each(stores)('on $name', ({ missing, open }) => {
   afterAll(async () => {
     await store?.close();
   });
-  const place = (election: string): NodeSettings => ({ store: store.url, election, lease: '10s' });
+  const place = (election: string): NodeSettings => ({ store: store.url, election, lease: '15s' });
 
   it.for(['SIGKILL', 'SIGSTOP'] as const)(
     'an agent gets %s: its service is fenced, and then another one is active',
@@ -49,7 +49,7 @@ describe.each(stores)('on $name', ({ missing, open }) => {
   );
 
   it(`failover is asked for ${failovers} times among three`, async ({ lab }) => {
-    const settings = { ...place('three'), lease: '20s' };
+    const settings = { ...place('three'), lease: '40s' };
     const nodes = await cluster(lab, ['a', 'b', 'c'], settings);
     await failOver(lab, nodes, failovers, ['-e', 'three', '--store', store.url]);
     checkOneAtATime(lab.stamps());

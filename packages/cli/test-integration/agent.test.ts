@@ -5,6 +5,8 @@ import { cluster, failOver, failovers, killFence, ServiceNode, test } from './su
 import type { RunEvent } from './support/run-process.ts';
 import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
+/** For tests that do not wait for its end. */
+const noWait = { lease: '60s' };
 const failover = ['failover', '-e', 'db', '--wait', '4m', '--timeout', '1m'];
 
 function order(events: readonly RunEvent[], ...names: string[]): void {
@@ -86,7 +88,7 @@ test.concurrent('a service hangs while it is active: it is fenced before another
 test.concurrent('a service that is not well becomes standby, and nothing has to be fenced', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], noWait)) as [ServiceNode, ServiceNode];
   await a.post('/sick');
   await b.isActive();
   expect(await a.role()).toBe('standby');
@@ -130,7 +132,7 @@ test.concurrent('fencing fails once: nobody becomes active before it has succeed
 test.concurrent(`failover is asked for ${failovers} times among three, and is done when it returns`, async ({
   lab,
 }) => {
-  const nodes = await cluster(lab, ['a', 'b', 'c']);
+  const nodes = await cluster(lab, ['a', 'b', 'c'], noWait);
   await failOver(lab, nodes, failovers, ['-e', 'db']);
   checkOneAtATime(lab.stamps());
 });
@@ -189,7 +191,7 @@ test.concurrent('an agent that is started makes a service standby that was left 
 test.concurrent('TERM: the service becomes standby, the seat is given back, and another is active', async ({
   lab,
 }) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const [a, b] = (await cluster(lab, ['a', 'b'], noWait)) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGTERM');
   expect(await a.agent.ends()).toEqual({ code: 143, signal: null });
   expect(await a.agent.event('ended')).toMatchObject({ reason: 'withdrawn', released: true });

@@ -42,7 +42,7 @@ export interface NodeSettings {
   readonly store?: string;
   /** Default: db. */
   readonly election?: string;
-  /** Default 15s, which no load of the machine ends. */
+  /** Default 15s. */
   readonly lease?: string;
   /** In place of `--fence` with `killFence`. */
   readonly fencing?: readonly string[];
