@@ -19,6 +19,7 @@ export const sidebar = [
       page('A Kubernetes controller', '/guides/kubernetes-controller'),
       page('Requests that reach the leader', '/guides/requests-to-the-leader'),
       page('A gRPC service with a leader', '/guides/grpc-service'),
+      page('Steer a service that already runs', '/guides/steer-a-service'),
     ],
   },
   {
@@ -56,6 +57,7 @@ export const sidebar = [
             link: '/reference/cli',
             items: [
               page('run', '/reference/cli/run'),
+              page('agent', '/reference/cli/agent'),
               page('Where elections are held', '/reference/cli/stores'),
               page('Who leads', '/reference/cli/watch-and-status'),
               page('Steering an election', '/reference/cli/administration'),

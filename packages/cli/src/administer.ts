@@ -49,7 +49,7 @@ export async function administer(
 }
 
 /** `before`: the state in the record when the request was written. */
-function asJson({ changed, view }: AdminResult): object {
+export function asJson({ changed, view }: Pick<AdminResult, 'changed' | 'view'>): object {
   const { state, leader } = view;
   return {
     changed,

@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import { Argument, Option } from 'commander';
 import type { Context } from './context.ts';
 import type {
+  AgentCommandOptions,
   DemoOptions,
   DoctorOptions,
   DrainOptions,
   ElectionQuestion,
   EndOptions,
+  FailoverOptions,
   InitOptions,
   LeaderOptions,
   RunOptions,
@@ -58,6 +60,9 @@ const timeoutOption = () =>
   option('--timeout <duration>', 'how long the store may take to answer')
     .argParser(duration)
     .default('10s', '10s');
+
+const waitOption = () =>
+  option('--wait [duration]', 'end when the new leader is ready; alone: 70s').argParser(duration);
 
 function questionOptions(command: Command): Command {
   return command
@@ -266,6 +271,120 @@ export const commands: readonly CommandEntry[] = [
     },
     load: async () => (await import('./commands/run.ts')).run,
   }),
+  command<AgentCommandOptions>({
+    name: 'agent',
+    group: 'Run:',
+    summary: 'steer a service that already runs: active on one machine, standby on the others',
+    description:
+      'Makes the service standby, campaigns while it is healthy, and makes it active while this ' +
+      'candidate leads. First it fences the service of a leader that ended badly. COMMANDs are for the ' +
+      'shell; http://127.0.0.1:PORT/… is asked by GET for --health and by POST for the others.',
+    examples: [
+      {
+        line: "incumbent agent -e db --address db1:5000 --health ./ok --become-active ./up --become-standby ./down --fence 'sshfence:ops@'",
+        about: 'kill the process of a dead agent over ssh, at the address that it told',
+      },
+      {
+        line: 'incumbent agent -e db --health http://127.0.0.1:5000/ok --become-active http://127.0.0.1:5000/up --become-standby http://127.0.0.1:5000/down --pid /run/db.pid',
+        about: 'the guard of each agent kills its own service instead',
+      },
+    ],
+    handlesSignals: true,
+    define: (command) => {
+      command
+        .usage('-e NAME --become-active … --become-standby … --health … [options]')
+        .addOption(electionOption())
+        .addOption(storeOption())
+        .optionsGroup('The service:')
+        .addOption(option('--become-active <command|url>', 'makes it active').makeOptionMandatory())
+        .addOption(
+          option(
+            '--become-standby <command|url>',
+            'makes it standby; harmless when it is already',
+          ).makeOptionMandatory(),
+        )
+        .addOption(option('--health <command|url>', 'whether it is well').makeOptionMandatory())
+        .addOption(
+          option('--active-timeout <duration>', 'how long --become-active may take')
+            .argParser(duration)
+            .default('60s', '60s'),
+        )
+        .addOption(
+          option('--standby-timeout <duration>', 'how long --become-standby may take')
+            .argParser(duration)
+            .default('10s', '10s'),
+        )
+        .addOption(
+          option('--health-every <duration>', 'time between two looks')
+            .argParser(duration)
+            .default('1s', '1s'),
+        )
+        .addOption(
+          option('--health-timeout <duration>', 'how long one look may take')
+            .argParser(duration)
+            .default('5s', '5s'),
+        )
+        .addOption(
+          option('--health-failures <n>', 'failures in a row after which it is not well')
+            .argParser(wholeNumber(1, 1_000))
+            .default(1),
+        )
+        .addOption(
+          option(
+            '--pid <file|number>',
+            'its process: killed before another candidate leads, if it is not standby by then',
+          ),
+        )
+        .addOption(option('--pid-group', 'kill the whole process group of --pid'))
+        .optionsGroup('After a leader that crashed:')
+        .addOption(
+          option(
+            '--fence <method>',
+            'sshfence:USER@HOST:PORT, sshfence:USER@ or shell:COMMAND; the first that succeeds ' +
+              'counts (repeatable)',
+          ).argParser(collect),
+        )
+        .addOption(
+          option('--fence-timeout <duration>', 'how long one method may take')
+            .argParser(duration)
+            .default('30s', '30s'),
+        )
+        .addOption(
+          option('--ssh-option <name=value>', 'for ssh -o (repeatable)').argParser(collect),
+        )
+        .addOption(
+          option('--takeover-delay <duration>', 'pause before fencing', '0s').argParser(duration),
+        )
+        .optionsGroup('This candidate:')
+        .addOption(
+          option('--id <id>', 'its name, another one on every machine', 'the name of the host'),
+        )
+        .addOption(
+          option('--address <host:port>', 'where its service listens (repeatable)').argParser(
+            collect,
+          ),
+        )
+        .addOption(
+          option('--metadata <key=value>', 'what observers should know (repeatable)').argParser(
+            keyValue,
+          ),
+        );
+      timingOptions(command, 'Timing:')
+        .optionsGroup('Events and HTTP:')
+        .addOption(option('--json', 'write events as JSON, one object a line'))
+        .addOption(
+          option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(
+            wholeNumber(2, 1_048_575),
+          ),
+        )
+        .addOption(
+          option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+            listenAddress,
+          ),
+        );
+    },
+    load: async () => (await import('./commands/agent.ts')).agent,
+  }),
   command<DemoOptions>({
     name: 'demo',
     group: 'Run:',
@@ -392,13 +511,36 @@ export const commands: readonly CommandEntry[] = [
     summary: 'ask the leader to hand over to a waiting candidate',
     examples: [
       { line: 'incumbent transfer -e nightly --to host-7', about: '`candidates` lists the ids' },
+      {
+        line: 'incumbent transfer -e nightly --to host-7 --wait 2m',
+        about: 'end when host-7 leads and is ready',
+      },
     ],
     define: (command) => {
-      questionOptions(command).addOption(
-        option('--to <id>', 'the candidate that shall lead').makeOptionMandatory(),
-      );
+      questionOptions(command)
+        .addOption(option('--to <id>', 'the candidate that shall lead').makeOptionMandatory())
+        .addOption(waitOption());
     },
     load: async () => (await import('./commands/transfer.ts')).transfer,
+  }),
+  command<FailoverOptions>({
+    name: 'failover',
+    group: 'Steer:',
+    summary: 'make another candidate lead, and end when that is done',
+    description:
+      'Asks the leader to give way: to the candidate of --to, else to any other. With --wait it ends ' +
+      'with 0 when another candidate leads and is ready, with 1 when that cannot happen any more, ' +
+      'and with 75 when the time is over. The message says who leads.',
+    examples: [
+      { line: 'incumbent failover -e db --wait', about: 'before maintenance of the leader' },
+      { line: 'incumbent failover -e db --to host-7 --wait 2m', about: 'to a certain candidate' },
+    ],
+    define: (command) => {
+      questionOptions(command)
+        .addOption(option('--to <id>', 'the candidate that shall lead', 'any other'))
+        .addOption(waitOption());
+    },
+    load: async () => (await import('./commands/failover.ts')).failover,
   }),
   command<DrainOptions>({
     name: 'drain',

@@ -63,8 +63,43 @@ export interface EndOptions extends ElectionQuestion {
   readonly remove?: true;
 }
 
-export interface TransferOptions extends ElectionQuestion {
+/** Of commands that wait for what they have asked for. */
+export interface HandOverOptions extends ElectionQuestion {
+  /** How long; true: as long as the default. Absent: not at all. */
+  readonly wait?: string | true;
+}
+
+export interface TransferOptions extends HandOverOptions {
   readonly to: string;
+}
+
+export interface FailoverOptions extends HandOverOptions {
+  readonly to?: string;
+}
+
+export interface AgentCommandOptions extends StoreOptions, TimingFlags {
+  readonly election: string;
+  readonly id?: string;
+  readonly address?: readonly string[];
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** Commands for the shell, or URLs of this machine. */
+  readonly becomeActive: string;
+  readonly becomeStandby: string;
+  readonly health: string;
+  readonly healthEvery: string;
+  readonly healthTimeout: string;
+  readonly healthFailures: number;
+  readonly activeTimeout: string;
+  readonly standbyTimeout: string;
+  readonly fence?: readonly string[];
+  readonly fenceTimeout: string;
+  readonly sshOption?: readonly string[];
+  /** A number, or a file that holds it. */
+  readonly pid?: string;
+  readonly pidGroup?: true;
+  readonly takeoverDelay?: string;
+  readonly listen?: ListenAddress;
+  readonly eventsFd?: number;
 }
 
 export interface InitOptions extends StoreOptions {

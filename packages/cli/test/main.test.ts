@@ -50,6 +50,7 @@ test.each(
 test('these are the commands', () => {
   expect(commands.map(({ name }) => name)).toEqual([
     'run',
+    'agent',
     'demo',
     'status',
     'leader',
@@ -58,6 +59,7 @@ test('these are the commands', () => {
     'history',
     'vacate',
     'transfer',
+    'failover',
     'drain',
     'end',
     'init',

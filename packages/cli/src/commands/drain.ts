@@ -62,10 +62,10 @@ function lift(options: DrainOptions, context: Context): Promise<number> {
 }
 
 /** Undefined: the store cannot list them. */
-async function waitingIn({
+export async function waitingIn({
   election,
   signal,
-}: Question): Promise<readonly CandidateInfo[] | undefined> {
+}: Pick<Question, 'election' | 'signal'>): Promise<readonly CandidateInfo[] | undefined> {
   try {
     return await election.candidates({ signal });
   } catch (error) {

@@ -13,8 +13,9 @@ import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
 import { fenceHook } from '../run/leadership.ts';
+import { patienceMs } from '../run/reach-store.ts';
 import type { Readiness } from '../run/readiness.ts';
-import { patienceMs, Runner } from '../run/runner.ts';
+import { Runner } from '../run/runner.ts';
 import { runShellCheck } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
@@ -129,10 +130,26 @@ export async function run(options: RunOptions, context: Context): Promise<number
           },
         }),
   };
+  await introduce(election, store, events, timing);
+  const stopFollowing = await store.servers?.follow?.(events);
+  try {
+    return await runner.run(campaign);
+  } finally {
+    stopFollowing?.();
+  }
+}
+
+/** Tells where the election is held, makes what is missing there, and warns of what looks wrong. */
+export async function introduce(
+  election: Election,
+  store: OpenStore,
+  events: EventLog,
+  timing: TimingOptions,
+): Promise<void> {
   // Said even where it is the default: different users have different default stores.
   events.emit({
     event: 'store',
-    sentence: `election ${options.election} on ${store.url}`,
+    sentence: `election ${election.name} on ${store.url}`,
     fields: { store: store.url },
   });
   const made = await prepare(store);
@@ -146,12 +163,6 @@ export async function run(options: RunOptions, context: Context): Promise<number
   const fileSystem = store.directory && (await fileSystemType(store.directory));
   for (const { message } of fileSystemWarnings(fileSystem)) {
     events.emit({ event: 'warning', sentence: message, fields: { message } });
-  }
-  const stopFollowing = await store.servers?.follow?.(events);
-  try {
-    return await runner.run(campaign);
-  } finally {
-    stopFollowing?.();
   }
 }
 
@@ -222,20 +233,20 @@ function readinessOf(options: RunOptions): Readiness | undefined {
 }
 
 /** A descriptor that is not open would swallow every event. */
-function checkEventsFd(fd: number | undefined): void {
+export function checkEventsFd(fd: number | undefined, command = 'run'): void {
   if (fd === undefined) return;
   try {
     fstatSync(fd);
   } catch {
     throw new UsageError(
-      `--events-fd ${fd} is not open: redirect it, as in \`incumbent run --events-fd ${fd} … ` +
+      `--events-fd ${fd} is not open: redirect it, as in \`incumbent ${command} --events-fd ${fd} … ` +
         `${fd}>events.log\``,
     );
   }
 }
 
 /** Without the entries that are undefined. */
-function definedEntries(
+export function definedEntries(
   entries: Readonly<Record<string, string | undefined>>,
 ): Record<string, string> {
   return Object.fromEntries(

@@ -1,9 +1,11 @@
 import { administer, leaderWords } from '../administer.ts';
 import type { Context } from '../context.ts';
+import { handOver } from '../hand-over.ts';
 import type { TransferOptions } from '../options.ts';
 
 export async function transfer(options: TransferOptions, context: Context): Promise<number> {
-  const { to } = options;
+  const { to, wait } = options;
+  if (wait !== undefined) return handOver({ ...options, request: 'transfer' }, context);
   return administer(options, context, {
     request: ({ election, signal }) => election.transfer(to, { signal }),
     words: ({ changed, view }) =>

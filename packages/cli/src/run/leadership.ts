@@ -122,41 +122,56 @@ export function fenceHook(
   run: Supervision,
 ): FenceHook {
   return async (predecessor, { token, signal }) => {
-    const guard = await run.guard.get();
-    const program = await guard.prepare(
-      {
-        program: '/bin/sh',
-        args: ['-c', command],
-        env: {
-          ...env,
-          INCUMBENT_TOKEN: token.toString(),
-          INCUMBENT_PREDECESSOR: predecessor.id,
-          INCUMBENT_PREDECESSOR_TOKEN: predecessor.token.toString(),
-          INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
-        },
-        cwd,
+    const spec = {
+      program: '/bin/sh',
+      args: ['-c', command],
+      env: {
+        ...env,
+        INCUMBENT_TOKEN: token.toString(),
+        INCUMBENT_PREDECESSOR: predecessor.id,
+        INCUMBENT_PREDECESSOR_TOKEN: predecessor.token.toString(),
+        INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
       },
-      signal,
-    );
-    const stop = () => program.stop(0);
-    signal.addEventListener('abort', stop, { once: true });
-    try {
-      await program.go().catch((error: unknown) => {
-        stop();
-        throw error;
-      });
+      cwd,
+    };
+    const exit = await runGuarded(run.guard, spec, signal, () =>
       run.events.emit({
         event: 'fencing',
         sentence: `fencing ${predecessor.id}: ${command}`,
         fields: { token, predecessor: predecessor.id, command },
-      });
-      const exit = await program.exited;
-      if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
-    } finally {
-      await program.gone;
-      signal.removeEventListener('abort', stop);
-    }
+      }),
+    );
+    if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
   };
+}
+
+/**
+ * Runs a command of ours to its end. The guard holds it, so it cannot outlive our belief.
+ * @param signal kills it
+ * @param onStart called when it runs
+ * @throws GuardError when it could not be started
+ */
+export async function runGuarded(
+  keeper: GuardKeeper,
+  spec: ProgramSpec,
+  signal: AbortSignal,
+  onStart: () => void = () => {},
+): Promise<ProgramExit> {
+  const guard = await keeper.get();
+  const program = await guard.prepare(spec, signal);
+  const stop = () => program.stop(0);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await program.go().catch((error: unknown) => {
+      stop();
+      throw error;
+    });
+    onStart();
+    return await program.exited;
+  } finally {
+    await program.gone;
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 export function describeExit({ code, signal, because }: ProgramExit): string {

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { Election, LeadOptions, Term } from 'incumbent';
-import { ElectionError, formatDuration, NotElectedError, TermEndedError } from 'incumbent';
+import { formatDuration, NotElectedError, TermEndedError } from 'incumbent';
 import { describeFailure, exitCodes } from '../failure.ts';
 import { groupIsGone } from '../guard/group.ts';
 import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '../guard/index.ts';
@@ -13,6 +13,7 @@ import type { GuardKeeper } from './guard-keeper.ts';
 import type { Supervision } from './leadership.ts';
 import { runInTerm } from './leadership.ts';
 import type { LiveStatus } from './listen.ts';
+import { reachStore, sleep } from './reach-store.ts';
 import type { Readiness } from './readiness.ts';
 import { ReadinessWatch } from './readiness.ts';
 
@@ -35,10 +36,6 @@ const longestBackoffMs = 60_000;
 const lingeringMs = 5_000;
 /** After a program that ran for so long, the back-off starts anew. */
 const calmAfterMs = 60_000;
-/** How long the store may let us wait before we give up on it. */
-export const patienceMs = 10_000;
-/** The pause before a store that failed is asked again. */
-const askAgainMs = 100;
 
 /** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
 class LostError extends Error {
@@ -113,7 +110,7 @@ export class Runner implements Supervision {
       this.#options.readiness !== undefined,
     );
     try {
-      await this.#reachStore();
+      await reachStore(this.#election, this.#options.hasServers, this.#stop.signal);
       const abandoned = new Promise<never>((_, reject) => {
         this.#abandoned = reject;
       });
@@ -131,27 +128,6 @@ export class Runner implements Supervision {
     }
   }
 
-  /**
-   * Finds out whether the store can be reached before anything waits for it. A store that is only
-   * slow is asked again: many start together with their machine, and that takes time. So is one of
-   * several servers: it has been reached already, and the client finds the next if this one fails.
-   */
-  async #reachStore(): Promise<void> {
-    const { signal } = this.#stop;
-    for (const untilMs = monotonicMs() + patienceMs; ; ) {
-      try {
-        await this.#election.leader({ signal });
-        return;
-      } catch (error) {
-        const mayPass =
-          error instanceof ElectionError &&
-          (error.code === 'OPERATION_TIMEOUT' || (this.#options.hasServers && error.retryable));
-        if (!mayPass || monotonicMs() > untilMs) throw error;
-        await this.#sleep(askAgainMs);
-      }
-    }
-  }
-
   async #campaigns(campaign: LeadOptions): Promise<number> {
     const { restart } = this.#options;
     let backoffMs = firstBackoffMs;
@@ -166,7 +142,7 @@ export class Runner implements Supervision {
         sentence: `${why}; campaigning again in ${backoffMs / 1000} s`,
         fields: { code, backoffMs },
       });
-      await this.#sleep(backoffMs);
+      await sleep(backoffMs, this.#stop.signal);
       backoffMs = Math.min(2 * backoffMs, longestBackoffMs);
     }
   }
@@ -341,22 +317,6 @@ export class Runner implements Supervision {
         program: this.running?.pid ?? null,
       },
     };
-  }
-
-  #sleep(ms: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const { signal } = this.#stop;
-      if (signal.aborted) return reject(signal.reason);
-      const stop = () => {
-        clearTimeout(timer);
-        reject(signal.reason);
-      };
-      const timer = setTimeout(() => {
-        signal.removeEventListener('abort', stop);
-        resolve();
-      }, ms);
-      signal.addEventListener('abort', stop, { once: true });
-    });
   }
 }
 

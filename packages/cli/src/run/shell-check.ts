@@ -1,9 +1,21 @@
 import { spawn } from 'node:child_process';
 
+/** A command that ended with another code than 0, or by a signal. */
+export class CommandFailedError extends Error {
+  override readonly name: string = 'CommandFailedError';
+  /** Null: a signal ended it. */
+  readonly exitCode: number | null;
+
+  constructor(message: string, exitCode: number | null) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
 /**
  * Runs `command` with the shell, without output. Resolves when it ended with 0.
  * @param option the option that it was given with, for the error
- * @throws an Error that says how it ended; `signal` kills it with all that it started
+ * @throws CommandFailedError, an error of the system; `signal` kills it with all that it started
  */
 export function runShellCheck(
   option: string,
@@ -33,7 +45,7 @@ export function runShellCheck(
       signal.removeEventListener('abort', kill);
       kill();
       if (code === 0) resolve();
-      else reject(new Error(`${option} ${command}: ${by ?? exitWords(code)}`));
+      else reject(new CommandFailedError(`${option} ${command}: ${by ?? exitWords(code)}`, code));
     });
   });
 }

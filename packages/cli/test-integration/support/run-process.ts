@@ -250,8 +250,13 @@ export class RunProcess {
 
   /** The guard, as the process table knows it. */
   get guardPid(): number | undefined {
+    return this.helper('/guard.cjs');
+  }
+
+  /** A process that it has started, by a part of its command line. */
+  helper(part: string): number | undefined {
     return processes().find(
-      ({ parent, pid }) => parent === this.pid && commandLine(pid).includes('guard.cjs'),
+      ({ parent, pid }) => parent === this.pid && commandLine(pid).includes(part),
     )?.pid;
   }
 

@@ -1,0 +1,207 @@
+/** A hand-over that an operator asks for, and waits for until it is done. */
+import type { AdminResult, Election, View } from 'incumbent';
+import { formatDuration, parseDuration } from 'incumbent';
+import { asJson, leaderWords } from './administer.ts';
+import { leave, missingPlace, openElection } from './ask.ts';
+import { waitingIn } from './commands/drain.ts';
+import type { Context } from './context.ts';
+import { CommandError, exitCodes } from './failure.ts';
+import type { HandOverOptions } from './options.ts';
+import { tokenOf } from './output/describe.ts';
+import { toJson, visible } from './terminal/text.ts';
+import { span } from './terminal/time.ts';
+
+/** As long as Hadoop's graceful failover waits. */
+export const defaultWait = '70s';
+
+type HandOver = HandOverOptions & {
+  readonly request: 'failover' | 'transfer';
+  readonly to?: string;
+};
+
+/** The term that was asked to end, and the candidate that shall lead. */
+export interface Asked {
+  readonly from: string;
+  readonly token: bigint;
+  readonly to: string | undefined;
+}
+
+/**
+ * The state of a hand-over, as a view shows it.
+ *
+ * - `waiting`: it may still be done. `why` says how far it is.
+ * - `done`: the new leader leads, and is ready.
+ * - `failed`: it cannot be done any more.
+ */
+export type Progress =
+  | { readonly state: 'waiting'; readonly why: string }
+  | { readonly state: 'done' }
+  | { readonly state: 'failed'; readonly why: string };
+
+export function progressOf({ from, token, to }: Asked, view: View): Progress {
+  switch (view.state) {
+    case 'ended':
+      return { state: 'failed', why: 'the election was ended for everybody' };
+    case 'unknown':
+      return { state: 'waiting', why: `the store cannot be read: ${view.error?.message ?? ''}` };
+    case 'vacant':
+      return { state: 'waiting', why: 'nobody leads' };
+    case 'led': {
+      const { leader } = view;
+      const who = leaderWords(view);
+      if (leader === undefined || view.token === undefined || view.token <= token) {
+        return { state: 'waiting', why: `${who} has not given way and leads still` };
+      }
+      if (to !== undefined && leader.id !== to) return { state: 'failed', why: `${who} leads` };
+      if (to === undefined && leader.id === from)
+        return { state: 'failed', why: `${who} leads again` };
+      if (view.ready === false)
+        return { state: 'waiting', why: `${who} leads, and is not ready yet` };
+      return { state: 'done' };
+    }
+    default:
+      return view.state satisfies never;
+  }
+}
+
+/** Asks for it, and with `--wait` ends when it is done. */
+export async function handOver(options: HandOver, context: Context): Promise<number> {
+  const waitMs =
+    options.wait === undefined
+      ? undefined
+      : parseDuration('--wait', options.wait === true ? defaultWait : options.wait);
+  const opened = await openElection(options, context, { asksOnly: true });
+  const { election } = opened;
+  try {
+    const missing = await opened.within((signal) =>
+      missingPlace(opened.store, options.election, signal),
+    );
+    if (missing !== undefined) throw nobodyLeads(options, `the ${missing} does not exist (yet)`);
+    const beganMs = performance.now();
+    const result = await opened.within(async (signal) => {
+      const { view } = await election.inspect({ signal });
+      await opened.noteNeverLed(view, signal);
+      return (await ask(options, election, view, signal)) ?? { changed: false, view, leads: true };
+    });
+    if (waitMs === undefined) {
+      tellAsked(options, context, result);
+      return exitCodes.ok;
+    }
+    const { leader, token = 0n } = result.view;
+    // Where the wanted one leads already, its present term counts.
+    const counted = 'leads' in result ? token - 1n : token;
+    const asked = { from: leader?.id ?? '', token: counted, to: options.to };
+    const view = await follow(asked, election, waitMs, options, context);
+    tellDone(options, context, result, view, performance.now() - beganMs);
+    return exitCodes.ok;
+  } finally {
+    leave(election);
+  }
+}
+
+/**
+ * @returns undefined when the wanted candidate leads already, and there is nothing to ask for
+ * @throws CommandError, RefusedError before anything is changed
+ */
+async function ask(
+  options: HandOver,
+  election: Election,
+  before: View,
+  signal: AbortSignal,
+): Promise<AdminResult | undefined> {
+  const { to, request } = options;
+  if (request === 'failover' && before.state !== 'led') throw nobodyLeads(options, 'it is vacant');
+  if (request === 'failover' && to !== undefined && before.leader?.id === to) return undefined;
+  if (to !== undefined) return election.transfer(to, { signal });
+  const others = await waitingIn({ election, signal });
+  if (others !== undefined && !others.some(({ id }) => id !== before.leader?.id)) {
+    throw new CommandError(
+      'NO_CANDIDATE',
+      exitCodes.no,
+      `no other candidate waits in election "${options.election}", so ${leaderWords(before)} was not ` +
+        'asked to go (`incumbent vacate` asks all the same)',
+    );
+  }
+  return election.vacate({ signal });
+}
+
+async function follow(
+  asked: Asked,
+  election: Election,
+  waitMs: number,
+  options: HandOver,
+  { signal }: Context,
+): Promise<View> {
+  const stop = new AbortController();
+  const interrupt = () => stop.abort(signal.reason);
+  signal.addEventListener('abort', interrupt, { once: true });
+  const timer = setTimeout(() => stop.abort(), waitMs);
+  let last: View | undefined;
+  let why = 'the store has not answered';
+  try {
+    signal.throwIfAborted();
+    for await (const view of election.observe({ signal: stop.signal })) {
+      const progress = progressOf(asked, view);
+      if (progress.state === 'done') return view;
+      last = view;
+      why = progress.why;
+      if (progress.state === 'failed') throw notDone(options, exitCodes.no, why);
+    }
+    signal.throwIfAborted();
+    const isUnread = last === undefined || last.state === 'unknown';
+    const code = isUnread ? exitCodes.storeUnavailable : exitCodes.temporary;
+    throw notDone(options, code, `${why} after ${formatDuration(waitMs)} (--wait)`);
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
+    signal.removeEventListener('abort', interrupt);
+  }
+}
+
+function nobodyLeads({ election }: HandOver, why: string): CommandError {
+  return new CommandError(
+    'NO_LEADER',
+    exitCodes.no,
+    `nobody leads election "${election}", so there is nobody to ask: ${why}`,
+  );
+}
+
+function notDone(options: HandOver, exitCode: number, why: string): CommandError {
+  const { election, request, to } = options;
+  const wanted = to === undefined ? '' : ` to "${to}"`;
+  return new CommandError(
+    'NOT_DONE',
+    exitCode,
+    `the ${request} of election "${election}"${wanted} is not done: ${why}`,
+  );
+}
+
+type Result = Pick<AdminResult, 'changed' | 'view'>;
+
+function tellAsked(options: HandOver, context: Context, result: Result): void {
+  const { election, request, to } = options;
+  const who = leaderWords(result.view);
+  const aim = to === undefined ? 'give way to another' : `hand over to "${to}"`;
+  const words =
+    result.view.leader?.id === to
+      ? `${who} leads election "${election}" already`
+      : result.changed
+        ? `asked ${who} of election "${election}" to ${aim}`
+        : `${who} of election "${election}" has been asked already to go`;
+  const fields = { election, request, to: to ?? null, ...asJson(result) };
+  context.stdout.write(`${options.json ? toJson(fields) : visible(words)}\n`);
+}
+
+function tellDone(
+  options: HandOver,
+  context: Context,
+  result: Result,
+  view: View,
+  tookMs: number,
+): void {
+  const { election, request, to } = options;
+  const words = `${leaderWords(view)} leads election "${election}" and is ready, after ${span(tookMs)}`;
+  const after = { leader: view.leader ?? null, token: tokenOf(view), tookMs: Math.round(tookMs) };
+  const fields = { election, request, to: to ?? null, ...asJson(result), done: true, after };
+  context.stdout.write(`${options.json ? toJson(fields) : visible(words)}\n`);
+}

@@ -1,0 +1,250 @@
+// `incumbent agent`: services that run by themselves, on real stores. Whatever happens to agents and
+// services, the log of the services shows one active at a time.
+import { expect } from 'vitest';
+import { cluster, failOver, failovers, killFence, ServiceNode, test } from './support/agents.ts';
+import type { RunEvent } from './support/run-process.ts';
+import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
+
+/** For tests that do not wait for its end. */
+const noWait = { lease: '60s' };
+const failover = ['failover', '-e', 'db', '--wait', '4m', '--timeout', '1m'];
+
+function order(events: readonly RunEvent[], ...names: string[]): void {
+  const places = names.map((name) => events.findIndex(({ event }) => event === name));
+  expect(places).not.toContain(-1);
+  expect(places).toEqual([...places].sort((a, b) => a - b));
+}
+
+test.concurrent('an agent is killed: its service is fenced, and then another one is active', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGKILL');
+  // Nothing stops it.
+  expect(await a.role()).toBe('active 1');
+  await b.isActive();
+  expect(isAlive(a.pid)).toBe(false);
+  await b.agent.event('active');
+  order(
+    b.agent.events,
+    'standby',
+    'taking-over',
+    'fencing',
+    'fenced',
+    'leading',
+    'activating',
+    'active',
+  );
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('an agent is frozen: its service is fenced, and it steers it again afterwards', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGSTOP');
+  await b.isActive();
+  expect(isAlive(a.pid)).toBe(false);
+  a.agent.kill('SIGCONT');
+  await a.agent.event('standby-failed');
+  await a.startService();
+  await a.agent.event('waiting', 2);
+  const { code, stdout } = await lab.cli(...failover, '--to', 'a');
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^"a" \(token 3\) leads/),
+  });
+  expect(await a.role()).toBe('active 3');
+  expect(await b.role()).toBe('standby');
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('a service is killed: another one is active, and the first comes back as standby', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  a.killService();
+  await b.isActive();
+  await a.startService();
+  expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: false });
+  await a.agent.event('waiting', 2);
+  expect(await a.role()).toBe('standby');
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('a service hangs while it is active: it is fenced before another one is', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], {
+    options: ['--health-timeout', '4s', '--standby-timeout', '4s'],
+  })) as [ServiceNode, ServiceNode];
+  await a.post('/hang');
+  await b.isActive();
+  await a.agent.event('standby-failed');
+  expect(isAlive(a.pid)).toBe(false);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('a service that is not well becomes standby, and nothing has to be fenced', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], noWait)) as [ServiceNode, ServiceNode];
+  await a.post('/sick');
+  await b.isActive();
+  expect(await a.role()).toBe('standby');
+  expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: true });
+  expect(b.agent.all('fencing')).toEqual([]);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('fencing fails once: nobody becomes active before it has succeeded', async ({
+  lab,
+}) => {
+  const fails = 'shell:exit 9';
+  const works = `shell:test -e works || exit 1; ${killFence(lab).slice('shell:'.length)}`;
+  const [a, b] = (await cluster(lab, ['a', 'b'], {
+    fencing: ['--fence', fails, '--fence', works],
+  })) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGKILL');
+  const outcome = await b.agent.eventWhere('how the takeover ends', () =>
+    b.agent.events.find(({ event }) => event === 'takeover-failed' || event === 'active'),
+  );
+  // If it had become active: the log says whether the other one still was.
+  if (outcome.event === 'active') {
+    await until(
+      'the first one has gone on',
+      () => lab.work(1n).at(-1)!.monotonicMs > outcome.heardAtMs,
+    );
+    checkOneAtATime(lab.stamps());
+  }
+  expect(outcome).toMatchObject({
+    event: 'takeover-failed',
+    error: expect.stringMatching(/"a" could not be fenced: .*exit code 9; .*exit code 1/),
+  });
+  expect(await a.role()).toBe('active 1');
+  expect(b.agent.all('activating')).toEqual([]);
+  lab.write('works', '');
+  await b.isActive();
+  expect(isAlive(a.pid)).toBe(false);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent(`failover is asked for ${failovers} times among three, and is done when it returns`, async ({
+  lab,
+}) => {
+  const nodes = await cluster(lab, ['a', 'b', 'c'], noWait);
+  await failOver(lab, nodes, failovers, ['-e', 'db']);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('a service that does not become standby in time is fenced, and the failover goes on', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], {
+    options: ['--standby-timeout', '4s'],
+  })) as [ServiceNode, ServiceNode];
+  await a.post('/slow', { ms: 3_600_000 });
+  const { code } = await lab.cli(...failover);
+  expect(code).toBe(0);
+  expect(await b.role()).toMatch(/^active/);
+  expect(isAlive(a.pid)).toBe(false);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('a service that cannot become active: the failover says so, and who is active now', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
+  const failing = await ServiceNode.start(lab, 'c', { options: ['--become-active', 'exit 3'] });
+  await failing.takesPart();
+  const { code, stderr } = await lab.cli(...failover, '--to', 'c');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /the failover of election "db" to "c" is not done: "[ab]" \(token \d+\) leads/,
+  );
+  await until('one of the others is active', async () =>
+    [await a.role(), await b.role()].some((role) => role.startsWith('active')),
+  );
+  expect(await failing.role()).toBe('standby');
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('an agent that is started makes a service standby that was left active', async ({
+  lab,
+}) => {
+  const a = await ServiceNode.start(lab, 'a');
+  await a.isActive();
+  a.agent.kill('SIGKILL');
+  await a.agent.exited;
+  expect(await a.role()).toBe('active 1');
+  a.startAgent();
+  await a.agent.event('standby');
+  expect(await a.role()).toBe('standby');
+  // Of itself it needs no fencing: its service is standby, and lives on.
+  await a.isActive();
+  expect(await a.agent.event('fenced')).toMatchObject({ predecessor: 'a' });
+  expect(a.agent.all('fencing')).toEqual([]);
+  expect(isAlive(a.pid)).toBe(true);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('TERM: the service becomes standby, the seat is given back, and another is active', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], noWait)) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGTERM');
+  expect(await a.agent.ends()).toEqual({ code: 143, signal: null });
+  expect(await a.agent.event('ended')).toMatchObject({ reason: 'withdrawn', released: true });
+  await b.isActive();
+  expect(await a.role()).toBe('standby');
+  expect(b.agent.all('fencing')).toEqual([]);
+  checkOneAtATime(lab.stamps());
+});
+
+const byPid = (lab: { path(name: string): string }) => (name: string) => ({
+  fencing: ['--pid', lab.path(`${name}.pid`)],
+});
+
+test.concurrent('--pid: an agent is killed, and its guard kills the service', async ({ lab }) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGKILL');
+  await until('the service of a is dead', () => !isAlive(a.pid));
+  await b.isActive();
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('--pid: an agent is frozen, and its guard kills the service within its belief', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGSTOP');
+  await until('the service of a is dead', () => !isAlive(a.pid));
+  await b.isActive();
+  a.agent.kill('SIGCONT');
+  await a.agent.event('killed');
+  await a.startService();
+  await a.agent.event('standby', 2);
+  expect(await a.role()).toBe('standby');
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('--pid: a service that hangs is killed by its agent, and the seat is given back at once', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
+  await a.post('/hang');
+  await b.isActive();
+  expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: true });
+  expect(isAlive(a.pid)).toBe(false);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('--pid: an agent without its guard gives its leadership up', async ({ lab }) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
+  process.kill(a.agent.helper('process-guard.cjs')!, 'SIGKILL');
+  await a.agent.event('guard-lost');
+  expect(await a.agent.ends()).toEqual({ code: 75, signal: null });
+  await b.isActive();
+  expect(await a.role()).toBe('standby');
+  checkOneAtATime(lab.stamps());
+});

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { invoke } from './support/invoke.ts';
+
+const service = [
+  ...['agent', '-e', 'db', '--health', 'true'],
+  ...['--become-active', 'true', '--become-standby', 'true'],
+];
+
+test.each([
+  [[], /agent needs --fence: when an agent dies, its service goes on being active/],
+  [['--fence', 'sshfence:ops@'], /give --address HOST:PORT, the one of this service/],
+  [['--fence', 'sshfence:ops@', '--address', 'db1'], /give --address HOST:PORT/],
+  [['--fence', 'kill'], /--fence "kill" is no method/],
+  [['--fence', 'shell:true', '--ssh-option', 'Port=1'], /--ssh-option goes with --fence sshfence/],
+  [['--fence', 'shell:true', '--pid-group'], /--pid-group goes with --pid/],
+  [['--pid', '1'], /--pid 1 is not the number of a service/],
+  [['--pid', 'x', '--lease', '1s'], /--lease 1s is too short for an agent/],
+  [['--pid', 'x', '--health', 'http://db1/'], /not a URL of this machine/],
+])('refused before anything is changed: %s', async (options, message) => {
+  const { code, stderr } = await invoke([...service, ...options]);
+  expect({ code, stderr }).toMatchObject({ code: 64, stderr: expect.stringMatching(message) });
+});
