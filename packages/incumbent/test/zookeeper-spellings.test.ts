@@ -33,7 +33,7 @@ async function stand(layout: ZooKeeperLayout) {
   };
 }
 
-const layouts = ['incumbent', 'recipe', 'golea', 'hadoop'] as const;
+const layouts = ['incumbent', 'recipe', 'golea', 'hadoop', 'node'] as const;
 
 describe.concurrent.each(layouts)('the layout %s, spelled in two ways', (layout) => {
   it('shows, asks and follows the leader, whose place the other client spells differently', async ({
