@@ -34,7 +34,10 @@ const election = createElection({
 let candidacy: { readonly withdraw: AbortController; readonly ended: Promise<void> } | undefined;
 
 async function onZooKeeper(): Promise<Backend> {
-  const client = await connect(`zk://${address}`, { sessionTimeoutMs: Number(sessionMs) });
+  const client = await connect(`zk://${address}`, {
+    sessionTimeoutMs: Number(sessionMs),
+    connectTimeoutMs: 20_000,
+  });
   return zookeeper(client, {
     layout: layout as ZooKeeperLayout,
     root: posix.dirname(path),

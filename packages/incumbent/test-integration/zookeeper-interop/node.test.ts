@@ -20,7 +20,7 @@ const sessionMs = 2_000;
 const changes = Number(process.env['INCUMBENT_NODE_CHANGES'] ?? 20);
 const stage = useStage({ peers: ['node'] });
 
-it(`${changes} changes of the leader with a C program that races for one node`, {
+it('M1–M4: changes of the leader with a C program that races for one node', {
   timeout: 60_000 + changes * 15_000,
 }, async (context) => {
   requirePeer(context, 'node');

@@ -4,6 +4,7 @@
  * of the node proves that nobody did.
  */
 
+import { StoreUnavailableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LockReading, LockStore, TakenLock } from '../../mechanisms/lock/store.ts';
 import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
@@ -34,6 +35,9 @@ interface Vicinity {
   readonly own: Own | undefined;
   readonly parent: NodeStat | null;
 }
+
+/** How often a look at the holder begins anew because the node has changed hands. */
+const maxLooks = 5;
 
 /** A badge says what a place in a queue of ours says. */
 const { dataOf, memberFrom } = queueLayout('incumbent');
@@ -78,7 +82,7 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
         const refusal = refusalOf(error);
         if (refusal?.code !== 'NODE_EXISTS') throw error;
         // The node of an earlier attempt was deleted by hand, and its badge was not.
-        if (refusal.index === 1) await this.#deleteBadge(entry.guid, signal);
+        if (refusal.index === 1) await this.#deleteBadge(this.#badge(entry.guid), signal);
         return undefined;
       }
       const isOurs = (lock: NodeContent | undefined) =>
@@ -97,11 +101,12 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
   }
 
   override async leave(entry: Entry, place: Place | undefined, signal: AbortSignal): Promise<void> {
-    // What the badge guards must be refused before another one can lead.
     if (this.isClaimedFor(entry)) {
       await this.attempt(async () => {
         await this.client.sync(this.nodes.path, { signal });
-        await this.#deleteBadge(entry.guid, signal);
+        const lock = await this.nodes.lock(signal);
+        const isOurs = lock !== undefined && lock.stat.ephemeralOwner === this.session.id;
+        await this.#deleteTogether(isOurs ? lock : undefined, this.#badge(entry.guid), signal);
       });
     }
     return super.leave(entry, place, signal);
@@ -109,20 +114,29 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
 
   async members(signal: AbortSignal): Promise<readonly Member[]> {
     return this.attempt(async () => {
-      const { own, lock } = await this.nodes.picture(signal);
-      if (lock === undefined) return [];
-      const { czxid } = lock.stat;
-      const name = placeName(this.nodes.lockPath, czxid);
-      const holding = own?.record?.holding;
-      if (holding !== undefined && leaderPlaceIn(this, own?.record) === name) {
-        return [{ name, token: czxid, candidate: holding.candidate, isOurs: true }];
+      for (let looks = 0; looks < maxLooks; looks += 1) {
+        const { own, lock } = await this.nodes.picture(signal);
+        if (lock === undefined) return [];
+        const { czxid } = lock.stat;
+        const name = placeName(this.nodes.lockPath, czxid);
+        const holding = own?.record?.holding;
+        if (holding !== undefined && leaderPlaceIn(this, own?.record) === name) {
+          return [{ name, token: czxid, candidate: holding.candidate, isOurs: true }];
+        }
+        const badge = await this.#badgeWith(czxid, signal);
+        if (badge !== undefined) {
+          const text = Buffer.from(badge.data ?? []).toString('utf8');
+          const { candidate } = memberFrom(badge.path, text);
+          return [{ name, token: czxid, candidate, isOurs: true }];
+        }
+        // One of ours takes its badge with it. So it was there as long as the node was.
+        const now = await this.nodes.lock(signal);
+        if (now?.stat.czxid !== czxid) continue;
+        return [{ name, token: czxid, candidate: candidateOf(lock, czxid), isOurs: false }];
       }
-      const badge = await this.#badgeWith(czxid, signal);
-      const candidate =
-        badge === undefined
-          ? candidateOf(lock, czxid)
-          : memberFrom(badge.path, Buffer.from(badge.data ?? []).toString('utf8')).candidate;
-      return [{ name, token: czxid, candidate, isOurs: badge !== undefined }];
+      throw new StoreUnavailableError(
+        `the node ${this.nodes.lockPath} changed hands ${maxLooks} times while it was looked at`,
+      );
     });
   }
 
@@ -165,13 +179,12 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
     return this.attempt(async () => {
       // As in the layout of Hadoop: a late deletion would meet the node of another member.
       if (place.session !== this.session.id) return { outcome: 'gone' };
-      const { guid = '' } = place as LockPlace;
       const [lock, badge] = await Promise.all([
         this.nodes.lock(signal),
         this.nodes.get(this.badgeOf(place), signal),
       ]);
       if (lock === undefined || !isThat(lock, place)) {
-        if (badge !== undefined) await this.#deleteBadge(guid, signal);
+        if (badge !== undefined) await this.#deleteBadge(this.badgeOf(place), signal);
         this.unclaim(place);
         return { outcome: 'gone' };
       }
@@ -229,8 +242,7 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
       const lock = await this.nodes.lock(signal);
       if (lock === undefined || this.nodes.names(lock)[0] !== name) return;
       const badge = await this.#badgeWith(lock.stat.czxid, signal);
-      if (badge !== undefined) await this.#delete(badge.path, signal);
-      await this.nodes.deleteLock(lock, signal);
+      await this.#deleteTogether(lock, badge?.path, signal);
     });
   }
 
@@ -300,11 +312,32 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
     return undefined;
   }
 
-  #deleteBadge(guid: string, signal: AbortSignal): Promise<void> {
-    return this.#delete(this.#badge(guid), signal);
+  /**
+   * Both at once: what the badge guards is refused as soon as another member can have the node. And
+   * no reader takes a node of ours for one of theirs.
+   */
+  async #deleteTogether(
+    lock: NodeContent | undefined,
+    badge: string | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (lock !== undefined && badge !== undefined) {
+      const both = this.client.transaction();
+      both.delete(this.nodes.lockPath, lock.stat.version).delete(badge);
+      try {
+        await both.commit({ signal });
+      } catch (error) {
+        const refusal = refusalOf(error);
+        if (refusal?.code !== 'NO_NODE') throw error;
+        // What stands there by now is another member's.
+        if (refusal.index === 0) await this.#deleteBadge(badge, signal);
+        else await this.nodes.deleteLock(lock, signal);
+      }
+    } else if (badge !== undefined) await this.#deleteBadge(badge, signal);
+    else if (lock !== undefined) await this.nodes.deleteLock(lock, signal);
   }
 
-  async #delete(path: string, signal: AbortSignal): Promise<void> {
+  async #deleteBadge(path: string, signal: AbortSignal): Promise<void> {
     try {
       await this.client.delete(path, { signal });
     } catch (error) {
