@@ -23,8 +23,8 @@ import { drawScenario } from '../src/lease/scenario.ts';
 import { LeaseSimulation } from '../src/lease/simulation.ts';
 import { lockGround } from '../src/lock/ground.ts';
 import { drawLockScenario } from '../src/lock/scenario.ts';
-import { nodeGround } from '../src/node/ground.ts';
 import { mechanisms } from '../src/mechanisms.ts';
+import { nodeGround } from '../src/node/ground.ts';
 import { queueGround } from '../src/queue/ground.ts';
 import { drawQueueScenario } from '../src/queue/scenario.ts';
 import { QueueSimulation } from '../src/queue/simulation.ts';
@@ -152,7 +152,9 @@ test('some sessions hold several places, and some clients spell one path in seve
 });
 
 test('some candidates of a lock poll, some share a client, and some do not wait for the one before', () => {
-  const scenarios = Array.from({ length: 500 }, (_, index) => drawLockScenario(index + 1, 'hadoop'));
+  const scenarios = Array.from({ length: 500 }, (_, index) =>
+    drawLockScenario(index + 1, 'hadoop'),
+  );
   const plans = scenarios.flatMap(({ hosts }) => hosts.map(({ process }) => process));
   expect(new Set(scenarios.map(({ layout }) => layout))).toEqual(new Set(['hadoop']));
   expect(plans.filter(({ pollMs }) => pollMs !== undefined).length).toBeGreaterThan(100);

@@ -163,7 +163,12 @@ test('elections of every layout, and what each of them refuses', async () => {
   const at = (parameters: string, name = parameters) =>
     onElection(`${server().connectionString}?${parameters}`, `layouts-${name.replace(/\W/g, '-')}`);
   const layouts = ['curator-latch', 'curator-selector', 'kazoo', 'recipe'];
-  const all = [...layouts, 'golea&create=true', 'hadoop&poll=100ms&active-data=me', 'node&poll=50ms'];
+  const all = [
+    ...layouts,
+    'golea&create=true',
+    'hadoop&poll=100ms&active-data=me',
+    'node&poll=50ms',
+  ];
   const lead = async (layout: string) => {
     const { run, store } = at(`layout=${layout}&delay-after-win=1ms&recheck=1s&root=/of/others`);
     expect(await run(['run', '--', 'true'])).toMatchObject({ code: 0 });

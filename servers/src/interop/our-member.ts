@@ -104,7 +104,7 @@ const commands: Readonly<Record<string, () => Promise<void>>> = {
   async join() {
     const withdraw = new AbortController();
     candidacy = { withdraw, ended: campaign(withdraw.signal) };
-    // Who waits for one node is not known.
+    // The members that wait for one node are not known.
     while (layout !== 'node') {
       const [, ...ids] = await contenders();
       if (ids.includes(id)) break;

@@ -41,7 +41,8 @@ export function peerMissing(layout: Layout): string | undefined {
   const noServer = serverAvailable();
   if (noServer !== undefined) return noServer;
   if (layout === 'node') {
-    if (!existsSync(zooKeeperHeader)) return `there is no ${zooKeeperHeader}. On Debian: ${cPackages}`;
+    if (!existsSync(zooKeeperHeader))
+      return `there is no ${zooKeeperHeader}. On Debian: ${cPackages}`;
     if (spawnSync('cc', ['--version']).status === 0) return undefined;
     return `there is no \`cc\`. On Debian: ${cPackages}`;
   }
@@ -65,7 +66,11 @@ export function compilePeer(layout: Layout, directory: string): void {
   } else if (layout === 'node') {
     const words = ['-std=c11', '-D_GNU_SOURCE', '-DTHREADED', '-O1', '-Wall', '-Wextra', '-Werror'];
     const output = ['-o', join(directory, raceMaster)];
-    execFileSync('cc', [...words, ...output, `${raceMaster}.c`, '-lzookeeper_mt', '-lpthread'], options);
+    execFileSync(
+      'cc',
+      [...words, ...output, `${raceMaster}.c`, '-lzookeeper_mt', '-lpthread'],
+      options,
+    );
   }
 }
 

@@ -75,7 +75,7 @@ export class NodeGuarantees extends HeldGuarantees {
       const badge = tree.get(`${path}/${child}`);
       if (badge === undefined || badge.czxid === lock?.czxid) continue;
       const place = `${this.lockPath}@0x${badge.czxid.toString(16)}`;
-      // Whoever else deletes the node may not know the badge.
+      // Any other member that deletes the node may not know the badge.
       if (['by hand', 'operator'].includes(this.vanished.get(place) ?? '')) continue;
       this.sim.world.fail(
         'badge',

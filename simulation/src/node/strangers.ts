@@ -30,6 +30,7 @@ function take(chaos: QueueChaos, record: string): void {
   sim.coverage.count('members that are not ours');
   const [place = ''] = sim.ground.placesIn(sim.ensemble.tree, record);
   // Some are so quick that nobody sees them.
-  const staysMs = random.next() * (random.chance(0.3) ? sim.scenario.link.latencyMs : 2 * timeoutMs);
+  const staysMs =
+    random.next() * (random.chance(0.3) ? sim.scenario.link.latencyMs : 2 * timeoutMs);
   chaos.later(staysMs, () => sim.deletePlace(place));
 }

@@ -47,9 +47,7 @@ export const nodeVariants: readonly Variant<keyof typeof nodeGuarantees>[] = [
   },
   {
     name: 'node: a node taken for the next one without a look at what came before',
-    edits: [
-      { file: store, find: 'parent.pzxid !== own.stat.mzxid', replace: 'false' },
-    ],
+    edits: [{ file: store, find: 'parent.pzxid !== own.stat.mzxid', replace: 'false' }],
     breaks: ['theirs'],
   },
   {

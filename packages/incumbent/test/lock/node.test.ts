@@ -12,7 +12,15 @@ import { announcedRecord } from '../../src/mechanisms/queue/announcement.ts';
 import type { Entry } from '../../src/mechanisms/queue/store.ts';
 import { released } from '../../src/record/transitions.ts';
 import type { Arena, Member, MemberOptions } from './support.ts';
-import { aborted, background, end, inArena, sessionTimeoutMs, tickTimeMs, until } from './support.ts';
+import {
+  aborted,
+  background,
+  end,
+  inArena,
+  sessionTimeoutMs,
+  tickTimeMs,
+  until,
+} from './support.ts';
 
 const path = '/master/ns1';
 const recordPath = `${path}.incumbent`;
@@ -187,21 +195,21 @@ describe('doubt', () => {
     expect(arena.data(path)).toBeUndefined();
   });
 
-  inArena('a node that is deleted by hand ends the term, and its badge goes', async ({
-    arena,
-    expect,
-  }) => {
-    const { election, client } = await ours(arena, 'a');
-    const term = await election.campaign();
-    const theirs = await arena.client();
-    await theirs.transaction().delete(path).create(path, 'theirs', { ephemeral: true }).commit();
-    await aborted(term.signal);
-    expect((await end(term)).reason).toBe('record-gone');
-    await until('its badge is gone', () => children(arena, recordPath).length === 0);
-    const { path: guard, version } = term.guard;
-    await expect(client.transaction().check(guard, version).commit()).rejects.toThrow();
-    expect(arena.data(path)).toBe('theirs');
-  });
+  inArena(
+    'a node that is deleted by hand ends the term, and its badge goes',
+    async ({ arena, expect }) => {
+      const { election, client } = await ours(arena, 'a');
+      const term = await election.campaign();
+      const theirs = await arena.client();
+      await theirs.transaction().delete(path).create(path, 'theirs', { ephemeral: true }).commit();
+      await aborted(term.signal);
+      expect((await end(term)).reason).toBe('record-gone');
+      await until('its badge is gone', () => children(arena, recordPath).length === 0);
+      const { path: guard, version } = term.guard;
+      await expect(client.transaction().check(guard, version).commit()).rejects.toThrow();
+      expect(arena.data(path)).toBe('theirs');
+    },
+  );
 
   inArena('a leader whose session is over leaves no badge', async ({ arena, expect }) => {
     const { election, client } = await ours(arena, 'a');
@@ -278,7 +286,13 @@ async function ledClean(store: ZooKeeperNodeStore): Promise<void> {
   const record = announcedRecord(store, scope, reading.record, state);
   const shown = await store.commit(place, record, reading.version, never);
   if (shown.outcome !== 'ok') throw new Error(`it could not be announced: ${shown.outcome}`);
-  const clean = { reason: 'resigned', hasLed: true, fromUnixMs: 1, toUnixMs: 2, unfenced: [] } as const;
+  const clean = {
+    reason: 'resigned',
+    hasLed: true,
+    fromUnixMs: 1,
+    toUnixMs: 2,
+    unfenced: [],
+  } as const;
   const next = released(record, candidate, clean, { nonce: scope.uniqueId(), wallMs: 2 });
   const over = await store.release(place, next, shown.version, never);
   if (over.outcome !== 'ok') throw new Error(`it could not end: ${over.outcome}`);
@@ -344,10 +358,12 @@ describe('a winner waits unless ours was the last, and ended clean', () => {
   inArena('one of theirs that comes while the node is made', async ({ arena, expect }) => {
     const client = await arena.client();
     const theirs = await arena.client();
-    const store = openStore(held(client, async () => {
-      await theirs.create(path, 'theirs', { ephemeral: true });
-      await theirs.delete(path);
-    }));
+    const store = openStore(
+      held(client, async () => {
+        await theirs.create(path, 'theirs', { ephemeral: true });
+        await theirs.delete(path);
+      }),
+    );
     const first = openStore(client);
     await first.init(never);
     await ledClean(first);
@@ -390,7 +406,7 @@ function held(client: ZooKeeper, what: () => Promise<unknown>): ZooKeeper {
           if (!isOver) sent = target.sync('/').then(what);
           isOver = true;
           const answer = sent.then(() => commit(...call));
-          // What follows is sent behind it.
+          // All later requests are sent behind it.
           sent = answer.catch(() => {});
           return answer;
         };

@@ -185,9 +185,11 @@ export abstract class HeldNode {
     };
   }
 
-  protected data({ candidate }: { readonly candidate: { readonly id: string } }):
-    | string
-    | Uint8Array {
+  protected data({
+    candidate,
+  }: {
+    readonly candidate: { readonly id: string };
+  }): string | Uint8Array {
     return this.options.activeData ?? candidate.id;
   }
 

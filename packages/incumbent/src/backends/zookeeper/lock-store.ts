@@ -134,7 +134,8 @@ export class ZooKeeperLockStore extends HeldNode implements LockStore {
         this.nodes.lock(signal),
         this.nodes.get(this.breadcrumbPath, signal),
       ]);
-      if (committed.status === 'rejected') return outcomeOf(committed.reason, (index) => index === 0);
+      if (committed.status === 'rejected')
+        return outcomeOf(committed.reason, (index) => index === 0);
       // As with a confirmation: the transaction alone could have met another member's lock.
       if (lock.status === 'rejected') throw lock.reason;
       if (lock.value === undefined || !isThat(lock.value, place)) return { outcome: 'gone' };
@@ -216,16 +217,13 @@ export class ZooKeeperLockStore extends HeldNode implements LockStore {
       const isOther = lock?.stat.czxid !== seen;
       if (takenBack !== undefined && isOther) return { outcome: 'conflict' };
       const kept = takenBack === undefined ? last?.mzxid : undefined;
-      const transaction = this.client
-        .transaction()
-        .set(this.nodes.path, encode(record, kept), own);
+      const transaction = this.client.transaction().set(this.nodes.path, encode(record, kept), own);
       if (lock !== undefined && remove.length > 0) {
         transaction.delete(this.nodes.lockPath, lock.stat.version);
       } else if (present !== undefined) {
         transaction.check(this.nodes.lockPath);
       }
-      if (takenBack !== undefined)
-        transaction.delete(this.breadcrumbPath, takenBack.version);
+      if (takenBack !== undefined) transaction.delete(this.breadcrumbPath, takenBack.version);
       try {
         const { results } = await transaction.commit({ signal });
         const next = {

@@ -3,8 +3,8 @@
  *
  *     /master/test                     ephemeral: the leader; its data says who that is
  *
- * Members of that make know nothing else. What ours need besides stands beside it, in a node that
- * no member of theirs looks at:
+ * Members of that make know nothing else. Ours keep the rest beside it, in a node that no member of
+ * theirs looks at:
  *
  *     /master/test.incumbent           persistent: our record
  *     /master/test.incumbent/<guid>    ephemeral: the badge of the one of ours that has the node

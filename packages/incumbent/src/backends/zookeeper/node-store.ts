@@ -329,7 +329,7 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
       } catch (error) {
         const refusal = refusalOf(error);
         if (refusal?.code !== 'NO_NODE') throw error;
-        // What stands there by now is another member's.
+        // A node that stands there by now is another member's.
         if (refusal.index === 0) await this.#deleteBadge(badge, signal);
         else await this.nodes.deleteLock(lock, signal);
       }
