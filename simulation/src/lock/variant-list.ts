@@ -184,8 +184,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: 'transaction.delete(this.nodes.breadcrumbPath, breadcrumb.version);',
-        replace: 'transaction.check(this.nodes.breadcrumbPath, breadcrumb.version);',
+        find: 'transaction.delete(this.breadcrumbPath, breadcrumb.version);',
+        replace: 'transaction.check(this.breadcrumbPath, breadcrumb.version);',
       },
     ],
     breaks: ['breadcrumb'],

@@ -211,6 +211,16 @@ describe('doubt', () => {
     },
   );
 
+  inArena('a leader that no server confirms stops believing', async ({ arena, expect }) => {
+    const { election } = await ours(arena, 'a');
+    const term = await election.campaign();
+    arena.fake.silence();
+    await aborted(term.signal);
+    await until('it stops believing', () => !term.isLeading());
+    arena.fake.unsilence();
+    await end(term);
+  });
+
   inArena('a leader whose session is over leaves no badge', async ({ arena, expect }) => {
     const { election, client } = await ours(arena, 'a');
     const term = await election.campaign();
