@@ -17,7 +17,8 @@ async function stand(layout: ZooKeeperLayout) {
     cleanUps.push(() => made.close());
     return made;
   };
-  await (await client('')).ensurePath('/app/inc/e');
+  // In the layout `node` the node itself is the leader's.
+  await (await client('')).ensurePath(layout === 'node' ? '/app/inc' : '/app/inc/e');
   const candidate = async (id: string, chroot: string, root: string) => {
     const backend = zookeeper(await client(chroot), { layout, root, tickTime: 200 });
     const election = createElection({ name: 'e', backend, candidate: { id } });
