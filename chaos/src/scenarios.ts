@@ -26,7 +26,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     load: () => import('./cutoff/scenario.ts'),
   },
   interop: {
-    about: 'elections that are held together with the real kazoo, Curator and etcdctl',
+    about: 'elections that are held together with the real kazoo, Curator, etcdctl and a C program',
     load: () => import('./interop/scenario.ts'),
   },
   zookeeper: {

@@ -38,6 +38,7 @@ export const sidebar = [
         items: [
           page('Elections of others', '/stores/zookeeper-layouts'),
           page('Elections of Hadoop', '/stores/zookeeper-hadoop'),
+          page('One node of any name', '/stores/zookeeper-node'),
         ],
       },
       page('Google Cloud Storage', '/stores/gcs'),

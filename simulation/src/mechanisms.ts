@@ -1,11 +1,12 @@
 import type { Mechanism } from './harness/mechanism.ts';
 import { lease } from './lease/mechanism.ts';
 import { lock } from './lock/mechanism.ts';
+import { node } from './node/mechanism.ts';
 import { queue } from './queue/mechanism.ts';
 import { redisFailover } from './redis-failover/mechanism.ts';
 
 /** All that is simulated, in the order in which the commands run it. */
-export const mechanisms: readonly Mechanism[] = [lease, queue, lock, redisFailover];
+export const mechanisms: readonly Mechanism[] = [lease, queue, lock, node, redisFailover];
 
 export function mechanismNamed(name: string): Mechanism {
   const found = mechanisms.find((mechanism) => mechanism.name === name);

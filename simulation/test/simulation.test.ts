@@ -24,6 +24,7 @@ import { LeaseSimulation } from '../src/lease/simulation.ts';
 import { lockGround } from '../src/lock/ground.ts';
 import { drawLockScenario } from '../src/lock/scenario.ts';
 import { mechanisms } from '../src/mechanisms.ts';
+import { nodeGround } from '../src/node/ground.ts';
 import { queueGround } from '../src/queue/ground.ts';
 import { drawQueueScenario } from '../src/queue/scenario.ts';
 import { QueueSimulation } from '../src/queue/simulation.ts';
@@ -43,6 +44,7 @@ const simulated: readonly (readonly [string, Prepare])[] = [
   ['lease', (seed, readable) => new LeaseSimulation(library, seed, readable)],
   ['queue', (seed, readable) => new QueueSimulation(queueGround, library, seed, readable)],
   ['lock', (seed, readable) => new QueueSimulation(lockGround, library, seed, readable)],
+  ['node', (seed, readable) => new QueueSimulation(nodeGround, library, seed, readable)],
 ];
 
 test.each(simulated)(
@@ -116,7 +118,8 @@ test('the scenarios fit the rules of timing', () => {
 
 test.each([
   ['queue', (seed: number) => drawQueueScenario(seed)],
-  ['lock', drawLockScenario],
+  ['lock', (seed: number) => drawLockScenario(seed, 'hadoop')],
+  ['node', (seed: number) => drawLockScenario(seed, 'node')],
 ] as const)('the scenarios of the %s fit the rules of timing', (_name, draw) => {
   for (let seed = 1; seed <= 2_000; seed += 1) {
     const { hosts, drift, layout, ensemble } = draw(seed);
@@ -149,7 +152,9 @@ test('some sessions hold several places, and some clients spell one path in seve
 });
 
 test('some candidates of a lock poll, some share a client, and some do not wait for the one before', () => {
-  const scenarios = Array.from({ length: 500 }, (_, index) => drawLockScenario(index + 1));
+  const scenarios = Array.from({ length: 500 }, (_, index) =>
+    drawLockScenario(index + 1, 'hadoop'),
+  );
   const plans = scenarios.flatMap(({ hosts }) => hosts.map(({ process }) => process));
   expect(new Set(scenarios.map(({ layout }) => layout))).toEqual(new Set(['hadoop']));
   expect(plans.filter(({ pollMs }) => pollMs !== undefined).length).toBeGreaterThan(100);
@@ -168,6 +173,20 @@ test('a place of the lock is known by the number of its making', () => {
   const tree = new Tree(new Map([[lock, emptyNode(255n, 7n, null)]]));
   expect(placesIn(tree, '/incumbent/a')).toEqual([made(255n)]);
   expect(placesIn(new Tree(), '/incumbent/a')).toEqual([]);
+});
+
+test('of an election that is one node, neither the record nor a badge is a place', () => {
+  const { placeOf, placesIn, recordOf, placeIn } = nodeGround;
+  const record = recordOf('/incumbent/a');
+  expect(record).toBe('/incumbent/a.incumbent');
+  const node = emptyNode(255n, 7n, null);
+  expect(placeOf('/incumbent/a', node)).toBe('/incumbent/a@0xff');
+  expect(placeOf(record, node)).toBe(record);
+  expect(placeOf(`${record}/guid`, node)).toBe(`${record}/guid`);
+  expect(placesIn(new Tree(new Map([['/incumbent/a', node]])), record)).toEqual([
+    '/incumbent/a@0xff',
+  ]);
+  expect(placeIn(record, '/a@0xff')).toBe('/incumbent/a@0xff');
 });
 
 test('the random numbers of a seed never change: an old seed still means what it meant', () => {

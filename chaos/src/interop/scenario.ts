@@ -1,7 +1,7 @@
 /**
- * Elections that our candidates and the real kazoo, or the real Curator, hold together. The leader
- * is asked to go, killed or frozen, again and again, and the log of the candidates is judged. See
- * .. /.. /README.md.
+ * Elections that our candidates hold together with the real kazoo, the real Curator, `etcdctl`, or a
+ * C program that races for one node. The leader is asked to go, killed or frozen, again and again,
+ * and the log of the candidates is judged. See .. /.. /README.md.
  */
 import { join } from 'node:path';
 import process from 'node:process';
@@ -10,7 +10,7 @@ import { inSeconds } from '@incumbent/servers';
 import type { Arrival, Ground, Layout, Played } from '@incumbent/servers/interop';
 import {
   arrivals,
-  compileCurator,
+  compilePeer,
   judge,
   ourCommand,
   overlapReport,
@@ -19,6 +19,7 @@ import {
   peerMissing,
   planChanges,
   startGround,
+  strikesOf,
   takeoverTable,
 } from '@incumbent/servers/interop';
 import { makeLogDirectory } from '../harness/log-directory.ts';
@@ -52,7 +53,7 @@ async function main(settings: Settings): Promise<number> {
 
 /** @returns whether all was well */
 async function playLayout(layout: Layout, settings: Settings, directory: string): Promise<boolean> {
-  if (layout.startsWith('curator')) compileCurator(directory);
+  compilePeer(layout, directory);
   await using ground = await startGround(layout);
   let good = true;
   for (const arrival of Object.keys(arrivals) as Arrival[]) {
@@ -84,7 +85,7 @@ async function playArrival(
   });
   try {
     await play.gather(arrival);
-    const plan = planChanges(Math.ceil(changes / 2), seed);
+    const plan = planChanges(Math.ceil(changes / 2), seed, strikesOf(layout));
     for (const change of plan) {
       const { strike, struck, next, takeoverMs } = await play.change(change);
       played.push({ strike, struck, next, takeoverMs });

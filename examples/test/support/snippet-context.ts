@@ -91,6 +91,10 @@ export const contexts: Readonly<Record<string, Context>> = {
     serve: 'const serve: (options: object) => Promise<void>',
   },
   'docs/stores/zookeeper-layouts.md': zooKeeper,
+  'docs/stores/zookeeper-node.md': {
+    ...zooKeeper,
+    serve: 'const serve: (options: object) => Promise<void>',
+  },
   'packages/zookeeper/README.md': zooKeeper,
 };
 

@@ -184,7 +184,12 @@ test('elections of every layout, and what each of them refuses', async () => {
   const at = (parameters: string, name = parameters) =>
     onElection(`${server().connectionString}?${parameters}`, `layouts-${name.replace(/\W/g, '-')}`);
   const layouts = ['curator-latch', 'curator-selector', 'kazoo', 'recipe'];
-  const all = [...layouts, 'golea&create=true', 'hadoop&poll=100ms&active-data=me'];
+  const all = [
+    ...layouts,
+    'golea&create=true',
+    'hadoop&poll=100ms&active-data=me',
+    'node&poll=50ms',
+  ];
   const lead = async (layout: string) => {
     const { run, store } = at(`layout=${layout}&delay-after-win=1ms&recheck=1s&root=/of/others`);
     expect(await run(['run', '--', 'true'])).toMatchObject({ code: 0 });
@@ -206,7 +211,7 @@ test('elections of every layout, and what each of them refuses', async () => {
       69,
       '/layouts-refused does not exist, and whoever owns the election makes it',
     ]),
-    refuse(['layout=kazoo&poll=1s', 64, 'for the layout "hadoop" only']),
+    refuse(['layout=kazoo&poll=1s', 64, 'for the layouts "hadoop" and "node" only']),
     refuse(['root=/a/../b', 64, 'root: "/a/../b" is no path of ZooKeeper']),
     refuse([
       'layout=kazoo&timeout=3s',

@@ -26,6 +26,7 @@ const layouts: readonly ZooKeeperLayout[] = [
   'kazoo',
   'recipe',
   'hadoop',
+  'node',
 ];
 
 /** Where a proxy can lead, and where clients connect. */
@@ -110,7 +111,7 @@ for (const [name, start] of stands) {
         };
         for (const scenario of electionScenarios) {
           // Of a lock only the holder is known.
-          if (layout === 'hadoop' && scenario.needs === 'lists') continue;
+          if ((layout === 'hadoop' || layout === 'node') && scenario.needs === 'lists') continue;
           if (exceptions.some(([of, which]) => of === layout && which.test(scenario.name)))
             continue;
           test.concurrent(scenario.name, async ({ expect }) => {

@@ -80,7 +80,7 @@ describe('options', () => {
     [{ predecessorWait: '5s' }, 'predecessorWait must be one of "belief", "off"'],
     [{ recheck: 'often' }, 'recheck'],
     [{ recheck: 0 }, 'recheck: it must be 10 ms or longer'],
-    [{ poll: '2s' }, 'are for the layout "hadoop" only'],
+    [{ poll: '2s' }, 'are for the layouts "hadoop" and "node" only, not for "incumbent"'],
     [{ delayAfterWin: -1 }, 'delayAfterWin'],
     [{ layuot: 'golea' }, 'zookeeper() has no option "layuot"; it knows layout, root'],
   ];

@@ -17,7 +17,8 @@ async function stand(layout: ZooKeeperLayout) {
     cleanUps.push(() => made.close());
     return made;
   };
-  await (await client('')).ensurePath('/app/inc/e');
+  // In the layout `node` the node itself is the leader's.
+  await (await client('')).ensurePath(layout === 'node' ? '/app/inc' : '/app/inc/e');
   const candidate = async (id: string, chroot: string, root: string) => {
     const backend = zookeeper(await client(chroot), { layout, root, tickTime: 200 });
     const election = createElection({ name: 'e', backend, candidate: { id } });
@@ -33,7 +34,7 @@ async function stand(layout: ZooKeeperLayout) {
   };
 }
 
-const layouts = ['incumbent', 'recipe', 'golea', 'hadoop'] as const;
+const layouts = ['incumbent', 'recipe', 'golea', 'hadoop', 'node'] as const;
 
 describe.concurrent.each(layouts)('the layout %s, spelled in two ways', (layout) => {
   it('shows, asks and follows the leader, whose place the other client spells differently', async ({

@@ -4,12 +4,12 @@ export { startGround } from './ground.ts';
 export type { Seat } from './member.ts';
 export { Member } from './member.ts';
 export type { Change, Strike } from './plan.ts';
-export { planChanges, strikes } from './plan.ts';
+export { planChanges, strikes, strikesOf } from './plan.ts';
 export type { Arrival, Played, Venue } from './play.ts';
 export { arrivals, Play, sideOf } from './play.ts';
 export type { Command, Layout, ZooKeeperPeer } from './program.ts';
 export {
-  compileCurator,
+  compilePeer,
   layouts,
   ourCommand,
   peerCommand,

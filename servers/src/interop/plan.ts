@@ -1,4 +1,5 @@
 import { seeded, shuffle } from '../random.ts';
+import type { Layout } from './program.ts';
 
 /**
  * The faults that strike the leader. As soon as another one leads, a frozen one goes on, and one
@@ -22,14 +23,28 @@ const deck: readonly Strike[] = [
 const longestWorkMs = 100;
 
 /**
+ * The strikes that members of a layout are made for. A program that races for one node looks at
+ * nothing but its own estimate, and may for ever take its own node for another's. So it is only
+ * asked to go, and killed.
+ */
+export function strikesOf(layout: Layout): readonly Strike[] {
+  return layout === 'node' ? ['resign', 'kill'] : strikes;
+}
+
+/**
  * The first ten in the order of the deck: with four members, whose order in the queue stays, each
  * resigns and each is killed. The others as the seed has it.
  */
-export function planChanges(count: number, seed: number): readonly Change[] {
+export function planChanges(
+  count: number,
+  seed: number,
+  allowed: readonly Strike[] = strikes,
+): readonly Change[] {
   const random = seeded(seed);
-  const strikes: Strike[] = [...deck];
-  while (strikes.length < count) strikes.push(...shuffle(deck, random));
-  return strikes.slice(0, count).map((strike) => ({
+  const cards = deck.filter((strike) => allowed.includes(strike));
+  const drawn: Strike[] = [...cards];
+  while (drawn.length < count) drawn.push(...shuffle(cards, random));
+  return drawn.slice(0, count).map((strike) => ({
     strike,
     afterMs: Math.round(random() * longestWorkMs),
   }));

@@ -3,13 +3,15 @@
  * So a place is known here as the library names it, by the number of its making.
  */
 import type { Ground } from '../queue/ground.ts';
+import { recordsAbove } from '../queue/ground.ts';
 import { LockGuarantees } from './guarantees.ts';
 import { isLock, lockIn, placeOfLock } from './nodes.ts';
 import { drawLockScenario } from './scenario.ts';
 import { visitLock } from './strangers.ts';
 
 export const lockGround: Ground = {
-  drawScenario: drawLockScenario,
+  drawScenario: (seed) => drawLockScenario(seed, 'hadoop'),
+  ...recordsAbove,
   guarantees: (sim, contest) => new LockGuarantees(sim, contest),
   placeOf: placeOfLock,
   pathOf: (place) => place.split('@')[0] as string,

@@ -1,10 +1,11 @@
 /** The checks of a lock: those of a queue, by the nodes of Hadoop. */
 import { isDeepStrictEqual } from 'node:util';
 import type { QueueRecord } from '../harness/library.ts';
-import type { Node, Operation, Transaction } from '../harness/zookeeper/tree.ts';
+import type { Operation, Transaction } from '../harness/zookeeper/tree.ts';
 import type { Candidacy } from '../queue/candidacy.ts';
-import { QueueGuarantees, queueGuarantees } from '../queue/guarantees.ts';
-import type { QueueProcess } from '../queue/process.ts';
+import { queueGuarantees } from '../queue/guarantees.ts';
+import type { Why } from './held-guarantees.ts';
+import { HeldGuarantees } from './held-guarantees.ts';
 import { breadcrumbIn, lockIn } from './nodes.ts';
 
 /** All wake up when a lock is free. */
@@ -19,8 +20,6 @@ export const lockGuarantees: Omit<typeof queueGuarantees, 'herd' | 'place'> &
     'no candidate deletes the lock of another one, unless its own was deleted by hand just now',
 };
 
-type Why = 'expired' | 'by hand' | 'own';
-
 /** The breadcrumb as it is committed. */
 interface Breadcrumb {
   readonly mzxid: bigint;
@@ -28,15 +27,10 @@ interface Breadcrumb {
   readonly isForeign: boolean;
 }
 
-export class LockGuarantees extends QueueGuarantees {
-  /** Called once when the lock is free. */
-  onFree: (() => void) | undefined;
-  /** As they were before the transaction that is judged. */
-  #holder: string | undefined;
+export class LockGuarantees extends HeldGuarantees {
+  /** As it was before the transaction that is judged. */
   #breadcrumb: Breadcrumb | undefined;
   readonly #foreignTokens: bigint[] = [];
-  /** When somebody else deleted its lock. */
-  readonly #robbedAtMs: Map<QueueProcess, number> = new Map();
 
   override onCommit(
     transaction: Transaction,
@@ -52,15 +46,10 @@ export class LockGuarantees extends QueueGuarantees {
     if (isWritten && !isDeepStrictEqual(this.record, last))
       this.#checkBreadcrumb(session, transaction);
     this.#onBreadcrumb(transaction, session);
-    const before = this.#holder;
-    this.#holder = this.places()[0];
-    if (before === undefined || before === this.#holder) return;
-    const owner = this.sim.ownerOf(before);
-    const isRobbed = ['by hand', 'operator'].includes(this.vanished.get(before) ?? '');
-    if (owner !== undefined && isRobbed) this.#robbedAtMs.set(owner, this.sim.world.nowMs);
-    const told = this.onFree;
-    this.onFree = undefined;
-    told?.();
+  }
+
+  protected override get lockPath(): string {
+    return lockIn(this.contest.path);
   }
 
   #onBreadcrumb({ changes }: Transaction, session: bigint): void {
@@ -103,33 +92,6 @@ export class LockGuarantees extends QueueGuarantees {
     this.sim.world.fail('breadcrumb', `${name} ends clean and leaves the breadcrumb`);
   }
 
-  /** A check alone could have met the lock of another one. */
-  protected override proves({ type, path }: Operation, session: bigint): boolean {
-    if ((type !== 'check' && type !== 'create') || path !== lockIn(this.contest.path)) return false;
-    return this.sim.ensemble.tree.get(path)?.owner === session;
-  }
-
-  protected override placeAt(path: string): string | undefined {
-    return path === lockIn(this.contest.path) ? this.#holder : undefined;
-  }
-
-  protected override checkTaken(owner: QueueProcess | undefined, session: bigint): void {
-    const process = this.sim.processOf(session);
-    if (process === undefined) {
-      super.checkTaken(owner, session);
-      return;
-    }
-    // It had looked at the lock, at most a timeout before it sent the deletion. The deletion is
-    // under way for another timeout at most, and cannot name the czxid.
-    const { world, scenario, coverage } = this.sim;
-    const robbedMs = world.nowMs - (this.#robbedAtMs.get(process) ?? Number.NEGATIVE_INFINITY);
-    if (robbedMs <= 2 * scenario.timeoutMs) coverage.count('locks deleted in place of an own one');
-    else world.fail('others', `${process.name} deletes the lock of ${owner?.name ?? 'a stranger'}`);
-  }
-
-  /** All that wait for a lock wake up. */
-  protected override checkHerd(): void {}
-
   protected override lastLed(record: QueueRecord | undefined): QueueRecord | undefined {
     const breadcrumb = this.#breadcrumb;
     if (breadcrumb === undefined || !breadcrumb.isForeign) return record;
@@ -154,15 +116,6 @@ export class LockGuarantees extends QueueGuarantees {
   /** Hadoop's own have fenced whoever they found, and say with the breadcrumb that they stopped. */
   protected override get wasFenced(): boolean {
     return this.#breadcrumb === undefined;
-  }
-
-  /** A deletion that is late would meet the lock of another one. */
-  protected override goesWithItsSession({ owner }: Node, session: bigint): boolean {
-    return owner !== session;
-  }
-
-  protected override mayBeVoid(place: string): boolean {
-    return ['by hand', 'operator'].includes(this.vanished.get(place) ?? '');
   }
 
   protected override wasSuperseded(token: bigint): boolean {

@@ -4,11 +4,11 @@ import { drawQueueScenario } from '../queue/scenario.ts';
 
 /**
  * As for a queue; besides, some candidates poll, some do not wait for the one before, some share
- * a client, and some are Hadoop's own.
+ * a client, and some are not ours.
  */
-export function drawLockScenario(seed: number): QueueScenario {
+export function drawLockScenario(seed: number, layout: 'hadoop' | 'node'): QueueScenario {
   const random = new Random(seed, 9);
-  const drawn = drawQueueScenario(seed, 'hadoop');
+  const drawn = drawQueueScenario(seed, layout);
   const polls = random.chance(0.3);
   const shares = random.chance(0.2);
   const hosts = drawn.hosts.map((host) => {

@@ -146,8 +146,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: '.check(this.#nodes.lockPath)\n            .set',
-        replace: '.check(this.#nodes.path)\n            .set',
+        find: '.check(this.nodes.lockPath)\n            .set',
+        replace: '.check(this.nodes.path)\n            .set',
       },
       {
         file: store,
@@ -184,8 +184,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: 'transaction.delete(this.#nodes.breadcrumbPath, breadcrumb.version);',
-        replace: 'transaction.check(this.#nodes.breadcrumbPath, breadcrumb.version);',
+        find: 'transaction.delete(this.breadcrumbPath, breadcrumb.version);',
+        replace: 'transaction.check(this.breadcrumbPath, breadcrumb.version);',
       },
     ],
     breaks: ['breadcrumb'],
@@ -250,7 +250,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     name: 'lock: a lock deleted without a look whose it is',
     edits: [
       {
-        file: store,
+        file: 'backends/zookeeper/held-node.js',
         find: 'lock.stat.ephemeralOwner === this.session.id) {',
         replace: 'true) {',
       },
@@ -262,8 +262,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: store,
-        find: 'if (lock === undefined || !isThat(lock, place)) {\n                this.#unclaim',
-        replace: 'if (lock === undefined) {\n                this.#unclaim',
+        find: 'if (lock === undefined || !isThat(lock, place)) {\n                this.unclaim',
+        replace: 'if (lock === undefined) {\n                this.unclaim',
       },
     ],
     breaks: ['others', 'release', 'kept'],

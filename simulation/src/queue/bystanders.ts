@@ -7,6 +7,7 @@ import { outline } from '../harness/view.ts';
 import { SimulatedClient } from '../harness/zookeeper/client.ts';
 import type { ClientLink } from '../harness/zookeeper/connection.ts';
 import type { Operation } from '../harness/zookeeper/tree.ts';
+import { nameOf } from '../harness/zookeeper/tree.ts';
 import type { Spelling } from './scenario.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
 
@@ -140,8 +141,8 @@ export class QueueOperator extends Bystander {
     const get: SimulatedClient['get'] = async (path, options) => {
       const content = await client.get(path, options);
       const { contest } = request;
-      // Before the node of the election is there, a place is what is read first.
-      if (!path.endsWith(`/${contest.name}`)) return content;
+      // Before the node of the record is there, a place is what is read first.
+      if (nameOf(path) !== nameOf(contest.path)) return content;
       // A node that is read together with others may be read again before anything follows from it.
       if (this.sim.ground.readsTogether && !request.hasWritten) request.meant = undefined;
       request.meant ??= contest.guarantees.tokenIn(content.data);

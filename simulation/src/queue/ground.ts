@@ -1,9 +1,10 @@
 /**
- * Where the two elections on ZooKeeper differ for those who look at the store from outside: the queue,
- * and the lock of `../lock/`. Everything else of this folder serves both.
+ * Where the elections on ZooKeeper differ for those who look at the store from outside: the queue,
+ * the lock of `../lock/` and the node of `../node/`. Everything else of this folder serves all.
  */
 import type { Request } from '../harness/zookeeper/ensemble.ts';
 import type { Node, Tree } from '../harness/zookeeper/tree.ts';
+import { nameOf } from '../harness/zookeeper/tree.ts';
 import type { QueueChaos } from './chaos.ts';
 import { QueueGuarantees } from './guarantees.ts';
 import type { QueueScenario } from './scenario.ts';
@@ -14,12 +15,19 @@ import { visitQueue } from './strangers.ts';
 export interface Ground {
   drawScenario(seed: number): QueueScenario;
   guarantees(sim: QueueSimulation, contest: Contested): QueueGuarantees;
+  /** The node with the record of the election that is at this path. */
+  recordOf(election: string): string;
+  /** The full path of a place, as the record in that node names it by whatever path. */
+  placeIn(record: string, recorded: string): string;
   /** The place that a node is: no other place ever has this name. */
   placeOf(path: string, node: Node): string;
   /** The node that a place is while it is there; afterwards the node may be another place. */
   pathOf(place: string): string;
-  /** In the order in which they lead. */
-  placesIn(tree: Tree, election: string): readonly string[];
+  /**
+   * In the order in which they lead.
+   * @param record the node with the election's record
+   */
+  placesIn(tree: Tree, record: string): readonly string[];
   isAnnouncement(request: Request): boolean;
   /** A look at who is there. */
   isLook(request: Request): boolean;
@@ -31,9 +39,16 @@ export interface Ground {
   readonly requestsPerInterval: number;
 }
 
+/** Where the record is the data of the election's own node, and places are below it. */
+export const recordsAbove: Pick<Ground, 'recordOf' | 'placeIn'> = {
+  recordOf: (election) => election,
+  placeIn: (record, recorded) => `${record}/${nameOf(recorded)}`,
+};
+
 export const queueGround: Ground = {
   drawScenario: (seed) => drawQueueScenario(seed),
   guarantees: (sim, contest) => new QueueGuarantees(sim, contest),
+  ...recordsAbove,
   placeOf: (path) => path,
   pathOf: (place) => place,
   placesIn(tree, election) {

@@ -361,7 +361,8 @@ export class QueueGuarantees {
   #recordIn(data: Uint8Array | null | undefined): QueueRecord | undefined {
     if (data === null || data === undefined || data.length === 0) return undefined;
     const { path } = this.contest;
-    return inFull(this.sim.library.decodeQueueRecord(text.decode(data), path), path);
+    const record = this.sim.library.decodeQueueRecord(text.decode(data), path);
+    return inFull(record, (recorded) => this.sim.ground.placeIn(path, recorded));
   }
 
   onRequest(process: QueueProcess, request: Request): void {
@@ -371,7 +372,7 @@ export class QueueGuarantees {
     if (candidacy === undefined) return;
     const paths = pathsOf(request);
     const { path } = this.contest;
-    if (!paths.some((each) => each === path || parentOf(each) === path)) return;
+    if (!paths.some((each) => this.isOfElection(each))) return;
     const isClosed = candidacies.every((each) => each.isClosed);
     if (isClosed && request.kind === 'write' && !this.#givesUp(request.operations)) {
       world.fail('closed', `${candidacy.name} sends a request after close() has resolved`);
@@ -429,7 +430,7 @@ export class QueueGuarantees {
     }
     // After the record: what an operator removes has to stand beside what it writes.
     for (const [changed, child] of transaction.changes) {
-      if (parentOf(changed) !== path || child !== undefined) continue;
+      if (child !== undefined) continue;
       const place = this.placeAt(changed);
       if (place !== undefined) this.#onVanished(place, session, why);
     }
@@ -437,7 +438,12 @@ export class QueueGuarantees {
 
   /** Which place a node was that is deleted now. */
   protected placeAt(path: string): string | undefined {
-    return path;
+    return parentOf(path) === this.contest.path ? path : undefined;
+  }
+
+  /** A node of this election. */
+  protected isOfElection(path: string): boolean {
+    return path === this.contest.path || parentOf(path) === this.contest.path;
   }
 
   /** A place of the session was made, checked or written beside: it was there. */
@@ -777,9 +783,9 @@ export class QueueGuarantees {
 }
 
 /** With the full path of each place, by whatever path its writer knows it. */
-function inFull(record: QueueRecord, path: string): QueueRecord {
+function inFull(record: QueueRecord, placeIn: (recorded: string) => string): QueueRecord {
   const { place, holding } = record;
-  const full = (recorded: string) => (recorded === '' ? '' : `${path}/${nameOf(recorded)}`);
+  const full = (recorded: string) => (recorded === '' ? '' : placeIn(recorded));
   return {
     ...record,
     place: full(place),

@@ -70,7 +70,7 @@ export interface QueueScenario {
   readonly hosts: readonly HostPlan[];
   readonly link: LinkPlan;
   readonly ensemble: EnsemblePlan;
-  readonly layout: 'incumbent' | 'recipe' | 'kazoo' | 'hadoop';
+  readonly layout: 'incumbent' | 'recipe' | 'kazoo' | 'hadoop' | 'node';
   /** Winners wait until the belief of a leader that ended unclean is over. */
   readonly waits: boolean;
   /** Members that are not ours come and go. */
@@ -122,7 +122,7 @@ export function drawQueueScenario(seed: number, always?: QueueScenario['layout']
   ]);
   const layout = always ?? drawn;
   // Where others do not wait for us, belief is short by then.
-  const isMixedTiming = mayMix && (layout === 'incumbent' || layout === 'hadoop');
+  const isMixedTiming = mayMix && ['incumbent', 'hadoop', 'node'].includes(layout);
   const tickMs = baseMs * random.pick(layout === 'incumbent' ? [0.05, 0.1, 0.2, 0.3] : [0.05, 0.1]);
   const sharedId = random.chance(0.1);
   const skewMs = random.pick([0.05 * baseMs, 3e10]);

@@ -35,6 +35,7 @@ export interface Seat {
 /** One election, and what is checked of it. */
 export interface Contested {
   readonly name: string;
+  /** The node with its record. */
   readonly path: string;
   readonly guarantees: QueueGuarantees;
   readonly resource: Resource;
@@ -111,7 +112,7 @@ export class QueueSimulation implements Simulation {
   #contest(name: string): Contested {
     const contest = {
       name,
-      path: `${this.scenario.parent}/${name}`,
+      path: this.ground.recordOf(`${this.scenario.parent}/${name}`),
       resource: new Resource(this.world, this.coverage),
       requests: [],
       mayRemoveStrangers: false,
@@ -146,7 +147,7 @@ export class QueueSimulation implements Simulation {
       }),
     );
     if (!isNew) {
-      changes.set(scenario.parent, node(this.contests.map(({ name }) => name)));
+      changes.set(scenario.parent, node(this.contests.map(({ path }) => nameOf(path))));
       for (const { path } of this.contests) changes.set(path, node([], scenario.firstNumber));
     }
     ensemble.commit({ zxid, changes, events: [] }, 0n);

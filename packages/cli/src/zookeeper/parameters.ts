@@ -12,7 +12,7 @@ import type { ZooKeeperParameters } from './location.ts';
 
 const layouts = [
   ...(['incumbent', 'golea', 'curator-latch', 'curator-selector'] as const),
-  ...(['kazoo', 'recipe', 'hadoop'] as const),
+  ...(['kazoo', 'recipe', 'hadoop', 'node'] as const),
 ] as const;
 
 const readSource = secretSource({ name: 'ZK_AUTH', path: '/etc/zookeeper/auth' });

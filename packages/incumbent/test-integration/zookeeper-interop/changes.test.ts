@@ -13,7 +13,7 @@ import { FencedLog } from '../../../cli/src/trial/index.ts';
 import { requirePeer, useStage } from './support/stage.ts';
 
 const sessionMs = 2_000;
-const stage = useStage({ curator: true });
+const stage = useStage({ peers: ['curator-latch'] });
 
 const cases: readonly (readonly [Layout, Arrival])[] = [
   ['kazoo', 'ours first'],

@@ -11,7 +11,7 @@ import { OurCandidate } from './support/our-candidate.ts';
 import { placesOf } from './support/places.ts';
 import { requirePeer, useStage } from './support/stage.ts';
 
-const stage = useStage({ curator: false });
+const stage = useStage({ peers: [] });
 const patiently = { timeout: 30_000, interval: 10 };
 
 async function hold(context: TestContext, { exists = true }: { exists?: boolean } = {}) {

@@ -7,7 +7,7 @@ import { OurCandidate } from './support/our-candidate.ts';
 import { placesOf } from './support/places.ts';
 import { requirePeer, useStage } from './support/stage.ts';
 
-const stage = useStage({ curator: false });
+const stage = useStage({ peers: [] });
 
 async function hold(context: TestContext) {
   requirePeer(context);

@@ -11,7 +11,7 @@ import { OurCandidate, sessionMs } from './support/our-candidate.ts';
 import { placesOf, watchersOf } from './support/places.ts';
 import { requirePeer, useStage } from './support/stage.ts';
 
-const stage = useStage({ curator: true });
+const stage = useStage({ peers: ['curator-latch'] });
 const patiently = { timeout: 30_000, interval: 10 };
 
 const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';

@@ -36,8 +36,7 @@ const announced: SeatState = { announced: true, actors: null, addresses: [], met
 
 function openStore(client: ZooKeeper): ZooKeeperLockStore {
   const acl = [{ perms: 31, scheme: 'world', id: 'anyone' }];
-  return new ZooKeeperLockStore(client, scope, {
-    path: parent,
+  return new ZooKeeperLockStore(client, scope, parent, {
     acl,
     create: true,
     activeData: undefined,

@@ -692,6 +692,8 @@ export interface Stat {
   readonly mtime: number;
   readonly ephemeralOwner: bigint;
   readonly numChildren: number;
+  readonly pzxid: bigint;
+  readonly cversion: number;
 }
 
 export interface Content {
@@ -725,8 +727,12 @@ function statOf({ node }: Result): Stat {
   return statOfNode(node as Node);
 }
 
-function statOfNode({ czxid, mzxid, version, mtime, owner, children }: Node): Stat {
-  return { czxid, mzxid, version, mtime, ephemeralOwner: owner, numChildren: children.length };
+function statOfNode(node: Node): Stat {
+  const { czxid, mzxid, pzxid, version, mtime, owner, children, sequence } = node;
+  const numChildren = children.length;
+  // As servers tell it: both the creations and the deletions.
+  const cversion = (2 * sequence - numChildren) | 0;
+  return { czxid, mzxid, pzxid, version, cversion, mtime, ephemeralOwner: owner, numChildren };
 }
 
 function toBytes(data: string | Uint8Array | null): Uint8Array | null {

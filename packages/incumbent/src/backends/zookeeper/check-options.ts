@@ -27,6 +27,7 @@ const layouts: Readonly<Record<ZooKeeperLayout, true>> = {
   kazoo: true,
   recipe: true,
   hadoop: true,
+  node: true,
 };
 
 const known: Readonly<Record<keyof ZooKeeperOptions, true>> = {
@@ -59,8 +60,11 @@ export function checkOptions(options: ZooKeeperOptions): CheckedOptions {
   if (create !== undefined && typeof create !== 'boolean') {
     throw new InvalidOptionError(`create must be true or false, not ${describeValue(create)}`);
   }
-  if (layout !== 'hadoop' && (poll !== undefined || activeData !== undefined)) {
-    throw new InvalidOptionError('poll and activeData are for the layout "hadoop" only');
+  const isLock = layout === 'hadoop' || layout === 'node';
+  if (!isLock && (poll !== undefined || activeData !== undefined)) {
+    throw new InvalidOptionError(
+      `poll and activeData are for the layouts "hadoop" and "node" only, not for "${layout}"`,
+    );
   }
   if (
     activeData !== undefined &&

@@ -91,6 +91,12 @@ export interface NodeStat {
   readonly version: number;
   readonly ephemeralOwner: bigint;
   readonly numChildren: number;
+  /**
+   * The zxid of the last change of the list of children, and the number of such changes. Used by
+   * the layout `node`. Without them its winners wait once more than they need.
+   */
+  readonly pzxid?: bigint;
+  readonly cversion?: number;
 }
 
 /** The data of a node, and its `Stat`. */

@@ -11,9 +11,20 @@
  */
 import type { CandidateInfo } from '../../base/candidate.ts';
 import type { NodeContent } from './client.ts';
+import type { LockPaths } from './lock-nodes.ts';
 
 export const lockName = 'ActiveStandbyElectorLock';
 export const breadcrumbName = 'ActiveBreadCrumb';
+
+/** @param election the node of the election */
+export function hadoopPaths(election: string): LockPaths & { readonly breadcrumb: string } {
+  const prefix = election === '/' ? '' : election;
+  return {
+    record: election,
+    lock: `${prefix}/${lockName}`,
+    breadcrumb: `${prefix}/${breadcrumbName}`,
+  };
+}
 
 /** Under this name the metadata of a leader that is not ours has its bytes, in base64. */
 const activeDataKey = 'activeData';

@@ -9,7 +9,7 @@ import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { queueLayout } from './layout.ts';
-import { openLockElection } from './lock-election.ts';
+import { openLockElection, openNodeElection } from './lock-election.ts';
 import type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
 import { ZooKeeperSession } from './session.ts';
 import { ZooKeeperStore } from './store.ts';
@@ -66,9 +66,8 @@ export function zookeeper(
     open: (scope: Scope) => {
       const path = electionPath(checked.root, scope.election);
       const session = ZooKeeperSession.of(client);
-      if (checked.layout === 'hadoop') {
-        return openLockElection(client, scope, path, checked);
-      }
+      if (checked.layout === 'hadoop') return openLockElection(client, scope, path, checked);
+      if (checked.layout === 'node') return openNodeElection(client, scope, path, checked);
       const layout = queueLayout(checked.layout);
       const store = new ZooKeeperStore(client, session, {
         layout,

@@ -29,7 +29,10 @@ export interface QueueLayout {
  */
 const number = '(\\d{10}|-\\d{9,10})';
 
-const layouts: Readonly<Record<Exclude<ZooKeeperLayout, 'hadoop'>, QueueLayout>> = {
+/** The layouts that are a queue, and no lock. */
+export type QueueLayoutName = Exclude<ZooKeeperLayout, 'hadoop' | 'node'>;
+
+const layouts: Readonly<Record<QueueLayoutName, QueueLayout>> = {
   incumbent: {
     isMixed: false,
     recurs: false,
@@ -76,7 +79,7 @@ const layouts: Readonly<Record<Exclude<ZooKeeperLayout, 'hadoop'>, QueueLayout>>
   }),
 };
 
-export function queueLayout(name: Exclude<ZooKeeperLayout, 'hadoop'>): QueueLayout {
+export function queueLayout(name: QueueLayoutName): QueueLayout {
   return layouts[name];
 }
 

@@ -1,9 +1,12 @@
 import type { ElectionBackend, Scope } from '../../core/contest.ts';
 import { LockElection } from '../../mechanisms/lock/backend.ts';
+import type { LockSettings } from '../../mechanisms/lock/settings.ts';
 import type { Place } from '../../mechanisms/queue/store.ts';
 import type { CheckedOptions } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
+import type { LockStoreOptions } from './held-node.ts';
 import { ZooKeeperLockStore } from './lock-store.ts';
+import { ZooKeeperNodeStore } from './node-store.ts';
 import type { ZooKeeperGuard } from './options.ts';
 
 /**
@@ -16,20 +19,39 @@ export function openLockElection(
   path: string,
   options: CheckedOptions,
 ): ElectionBackend<ZooKeeperGuard> {
-  const store = new ZooKeeperLockStore(client, scope, {
-    path,
-    acl: options.acl,
-    create: options.create ?? true,
-    activeData: options.activeData,
-  });
-  return new LockElection<ZooKeeperGuard>(scope, store, {
-    guard: (place) => new BreadcrumbGuard(store, place),
+  const store = new ZooKeeperLockStore(client, scope, path, storeOptions(options));
+  const guard = (place: Place) => new BreadcrumbGuard(store, place);
+  return new LockElection<ZooKeeperGuard>(scope, store, { ...settingsOf(options), guard });
+}
+
+/**
+ * An election in the layout `node`.
+ * @param path the node that a leader makes
+ */
+export function openNodeElection(
+  client: ZooKeeperClient,
+  scope: Scope,
+  path: string,
+  options: CheckedOptions,
+): ElectionBackend<ZooKeeperGuard> {
+  const store = new ZooKeeperNodeStore(client, scope, path, storeOptions(options));
+  // The badge has a name that never comes again, and goes with the place.
+  const guard = (place: Place) => ({ token: place.token, path: store.badgeOf(place), version: -1 });
+  return new LockElection<ZooKeeperGuard>(scope, store, { ...settingsOf(options), guard });
+}
+
+function storeOptions({ acl, create = true, activeData }: CheckedOptions): LockStoreOptions {
+  return { acl, create, activeData };
+}
+
+function settingsOf(options: CheckedOptions): Omit<LockSettings<ZooKeeperGuard>, 'guard'> {
+  return {
     waitsForPredecessor: options.waitsForPredecessor,
     stepsDownWhenDisconnected: options.stepsDownWhenDisconnected,
     recheckMs: options.recheckMs,
     delayAfterWinMs: options.delayAfterWinMs,
     pollMs: options.pollMs,
-  });
+  };
 }
 
 /** Matches no node: nothing may be written for a term that was not announced. */

@@ -3,12 +3,22 @@ import type { QueueRecord } from '../../record/queue-record.ts';
 import { decodeQueueRecord, encodeQueueRecord, isQueueRecord } from '../../record/queue-record.ts';
 import type { NodeContent, NodeStat, NodeWatch, ZooKeeperClient } from './client.ts';
 import { codeOf } from './client.ts';
-import { breadcrumbName, lockName } from './hadoop-format.ts';
 import { placeName } from './lock-session.ts';
 
-/** The node of the election, with its content. */
+/** Where the nodes of one election are. */
+export interface LockPaths {
+  /** The node whose data is our record. In the layout of Hadoop that is the election's own. */
+  readonly record: string;
+  readonly lock: string;
+  /** Undefined: the layout has none. */
+  readonly breadcrumb: string | undefined;
+}
+
+/** The node of the record, with its content. */
 export interface Own {
   readonly record: QueueRecord | undefined;
+  /** The last write was a clean end, and took the lock away in the same transaction. */
+  readonly isLeft: boolean;
   /** The breadcrumb that belonged to the record when that was written without it. */
   readonly breadcrumb: bigint | undefined;
   readonly stat: NodeStat;
@@ -24,24 +34,25 @@ export interface Picture {
 
 const maxReads = 5;
 
-/** Hadoop's nodes of one election, and the node of the election itself. */
+/** The nodes of one election for a lock. */
 export class LockNodes {
   readonly #client: ZooKeeperClient;
-  /** The node of the election. */
+  /** The node of the record. */
   readonly path: string;
   readonly lockPath: string;
-  readonly breadcrumbPath: string;
+  readonly #breadcrumbPath: string | undefined;
 
-  constructor(client: ZooKeeperClient, path: string) {
+  constructor(client: ZooKeeperClient, { record, lock, breadcrumb }: LockPaths) {
     this.#client = client;
-    this.path = path;
-    this.lockPath = this.nameHere(lockName);
-    this.breadcrumbPath = this.nameHere(breadcrumbName);
+    this.path = record;
+    this.lockPath = lock;
+    this.#breadcrumbPath = breadcrumb;
   }
 
-  /** Both nodes are the election's children, by whatever path the writer knows the election. */
+  /** Nodes that name a leader are siblings, by whatever path the writer knows their parent. */
   nameHere(recorded: string): string {
-    const prefix = this.path === '/' ? '' : this.path;
+    const { lockPath } = this;
+    const prefix = lockPath.slice(0, lockPath.lastIndexOf('/'));
     return `${prefix}/${recorded.slice(recorded.lastIndexOf('/') + 1)}`;
   }
 
@@ -81,7 +92,7 @@ export class LockNodes {
     for (let reads = 0; reads < maxReads; reads += 1) {
       const [node, breadcrumb, lock, after] = await Promise.all([
         this.get(this.path, signal),
-        this.get(this.breadcrumbPath, signal),
+        this.#breadcrumb(signal),
         this.lock(signal),
         this.#client.stat(this.path, { signal }),
       ]);
@@ -99,11 +110,11 @@ export class LockNodes {
     // if it can.
     const [own, breadcrumb, read] = await Promise.allSettled([
       this.#client.watch(this.path, { signal }),
-      this.#client.watch(this.breadcrumbPath, { signal }),
+      this.#watchBreadcrumb(signal),
       this.picture(signal),
     ]);
     const watches = [own, breadcrumb].flatMap((watch) =>
-      watch.status === 'fulfilled' ? [watch.value] : [],
+      watch.status === 'fulfilled' && watch.value !== undefined ? [watch.value] : [],
     );
     const cancel = () => {
       for (const watch of watches) watch.cancel();
@@ -128,17 +139,35 @@ export class LockNodes {
 
   ownOf({ data, stat }: NodeContent): Own {
     const text = Buffer.from(data ?? []).toString('utf8');
-    if (text === '') return { record: undefined, breadcrumb: undefined, stat };
+    const nothing = { record: undefined, isLeft: false, breadcrumb: undefined };
+    if (text === '') return { ...nothing, stat };
     if (!isQueueRecord(text)) {
       throw new StoreUnsuitableError(
-        `the node ${this.path} holds data that is not ours, and Hadoop leaves none there: use the ` +
-          'node that its members use as their parent, or empty it',
+        `the node ${this.path} holds data that is not ours, and no member of such an election leaves ` +
+          'any there: say the path that the other members use, or empty the node',
       );
     }
     const record = decodeQueueRecord(text, this.path);
-    const { breadcrumb } = JSON.parse(text) as { breadcrumb?: unknown };
+    const { breadcrumb, left } = JSON.parse(text) as { breadcrumb?: unknown; left?: unknown };
     const isNumber = typeof breadcrumb === 'string' && /^\d+$/.test(breadcrumb);
-    return { record, breadcrumb: isNumber ? BigInt(breadcrumb) : undefined, stat };
+    return {
+      record,
+      isLeft: left === true,
+      breadcrumb: isNumber ? BigInt(breadcrumb) : undefined,
+      stat,
+    };
+  }
+
+  async #breadcrumb(signal: AbortSignal): Promise<NodeContent | undefined> {
+    const path = this.#breadcrumbPath;
+    return path === undefined ? undefined : this.get(path, signal);
+  }
+
+  async #watchBreadcrumb(
+    signal: AbortSignal,
+  ): Promise<NodeWatch<NodeContent | undefined> | undefined> {
+    const path = this.#breadcrumbPath;
+    return path === undefined ? undefined : this.#client.watch(path, { signal });
   }
 }
 
@@ -149,8 +178,13 @@ export function isWrittenWith(own: Own | undefined, { stat }: NodeContent): bool
   return own?.stat.mzxid === stat.mzxid || own?.breadcrumb === stat.mzxid;
 }
 
-/** The data of the election's node. */
+/** The data of the record's node. */
 export function encode(record: QueueRecord, breadcrumb: bigint | undefined): string {
   const text = encodeQueueRecord(record);
   return breadcrumb === undefined ? text : `${text.slice(0, -1)},"breadcrumb":"${breadcrumb}"}`;
+}
+
+/** The same, of a clean end that takes the lock away in the same transaction. */
+export function encodeLeft(record: QueueRecord): string {
+  return `${encodeQueueRecord(record).slice(0, -1)},"left":true}`;
 }

@@ -5,7 +5,7 @@ import type { QueueRecord } from '../../record/queue-record.ts';
 import { emptyQueueRecord } from '../../record/queue-record.ts';
 import { historyAfter } from '../../record/transitions.ts';
 import type { NodeContent } from './client.ts';
-import { candidateOf } from './hadoop-format.ts';
+import { breadcrumbName, candidateOf } from './hadoop-format.ts';
 import type { LockNodes, Own, Picture } from './lock-nodes.ts';
 import { isWrittenWith } from './lock-nodes.ts';
 import { placeName } from './lock-session.ts';
@@ -34,7 +34,7 @@ export function readingOf(
     return { record, version, isTheirs: false, wasFenced, wipedAfter };
   }
   const { mzxid } = breadcrumb.stat;
-  const place = placeName(nodes.breadcrumbPath, mzxid);
+  const place = placeName(nodes.nameHere(breadcrumbName), mzxid);
   const belongs = leader !== undefined && (isWrittenWith(own, breadcrumb) || leader === place);
   const version = formatVersion({
     ...known,
@@ -94,7 +94,7 @@ function recordOfTheirs(
  * The time since which no term stands in the record: it was emptied, the node was made anew, or it
  * never had one. Undefined while it has one.
  */
-function wipedAfterOf(own: Own | undefined): bigint | undefined {
+export function wipedAfterOf(own: Own | undefined): bigint | undefined {
   const token = own?.record?.token ?? 0n;
   return token > 0n ? undefined : own?.stat.mzxid;
 }

@@ -12,6 +12,7 @@ import type { NodeAcl } from './client.ts';
  * - `kazoo`: kazoo's Election and Lock
  * - `recipe`: the recipe of the ZooKeeper documentation (`<guid>-n_`)
  * - `hadoop`: ActiveStandbyElector
+ * - `node`: one ephemeral node of any name, as mooon's CZookeeperHelper makes it
  */
 export type ZooKeeperLayout =
   | 'incumbent'
@@ -20,14 +21,16 @@ export type ZooKeeperLayout =
   | 'curator-selector'
   | 'kazoo'
   | 'recipe'
-  | 'hadoop';
+  | 'hadoop'
+  | 'node';
 
 /** The options of `zookeeper`. */
 export interface ZooKeeperOptions {
   /** Default `incumbent`. */
   readonly layout?: ZooKeeperLayout;
   /**
-   * The node below which elections are: the election "a/b" is the node `<root>/a/b`. Default
+   * The node below which elections are: the election "a/b" is the node `<root>/a/b`. In the layout
+   * `node` that is the one that a leader makes. Default
    * `/incumbent` for the layout `incumbent`, `/` for the others.
    */
   readonly root?: string;
@@ -59,11 +62,16 @@ export interface ZooKeeperOptions {
    * does not wait. Default 2 s, ZooKeeper's own.
    */
   readonly tickTime?: Duration;
-  /** `hadoop` only: how often to look at the lock instead of watching it. Default: watch. */
+  /**
+   * `hadoop` and `node` only: how often to look at the lock instead of watching it. Default: watch.
+   */
   readonly poll?: Duration;
   /** How long every winner waits before it leads, whatever leader was before it. Default 0. */
   readonly delayAfterWin?: Duration;
-  /** `hadoop` only: our bytes in the lock and the breadcrumb. Default: the candidate's id. */
+  /**
+   * `hadoop` and `node` only: our bytes in the lock (and the breadcrumb). Default: the
+   * candidate's id.
+   */
   readonly activeData?: string | Uint8Array;
 }
 

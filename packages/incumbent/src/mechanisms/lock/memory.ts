@@ -36,7 +36,7 @@ export class LockMemory {
   }
 
   /** How long a lock that is ours has to wait before it may be announced, in ms. */
-  waitMs({ record, wipedAfter }: LockReading): number {
+  waitMs({ record, wipedAfter, mayFollowOther = false }: LockReading): number {
     const { waitsForPredecessor, delayAfterWinMs } = this.#parts.settings;
     const { clockDrift, beliefMs } = this.#parts.scope.timing;
     if (!waitsForPredecessor) return delayAfterWinMs;
@@ -46,6 +46,7 @@ export class LockMemory {
     if (record !== undefined && holding !== undefined && !this.own.wrote(record)) {
       waitMs = record.beliefMs;
     }
+    if (mayFollowOther) waitMs = Math.max(waitMs, beliefMs);
     // The record was deleted by hand. It would have said whether the leader before us led,
     // and ended clean.
     if (wipedAfter !== undefined && this.#followed !== undefined && wipedAfter > this.#followed) {

@@ -31,6 +31,11 @@ export interface LockReading extends RecordReading {
    * term stands in the record.
    */
   readonly wipedAfter: bigint | undefined;
+  /**
+   * A member of another make may have led since the record was written, and has left nothing that
+   * would tell. Then every winner waits as long as such a leader may believe.
+   */
+  readonly mayFollowOther?: boolean;
 }
 
 export interface TakenLock {

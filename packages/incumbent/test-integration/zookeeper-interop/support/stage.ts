@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Layout } from '@incumbent/servers/interop';
-import { compileCurator, peerMissing } from '@incumbent/servers/interop';
+import { compilePeer, peerMissing } from '@incumbent/servers/interop';
 import type { TestServer } from '@incumbent/zookeeper-testing';
 import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import type { TestContext } from 'vitest';
@@ -14,18 +14,20 @@ export interface Stage {
   readonly server: TestServer;
   /** `host:port` */
   readonly address: string;
-  /** The directory for files of the tests. The compiled peer is there as well. */
+  /** The directory for files of the tests. The compiled peers are there as well. */
   readonly directory: string;
 }
 
-/** Starts a server for the file, and compiles the peer that uses Curator if that is there. */
-export function useStage({ curator }: { readonly curator: boolean }): () => Stage {
+/** Starts a server for the file, and compiles these peers if what they need is there. */
+export function useStage({ peers }: { readonly peers: readonly Layout[] }): () => Stage {
   let stage: Stage | undefined;
   let directory = '';
   beforeAll(async () => {
     if (serverAvailable() !== undefined) return;
     directory = mkdtempSync(join(tmpdir(), 'incumbent-interop-'));
-    if (curator && peerMissing('curator-latch') === undefined) compileCurator(directory);
+    for (const peer of peers) {
+      if (peerMissing(peer) === undefined) compilePeer(peer, directory);
+    }
     const server = await startServer({ tickTimeMs: 200 });
     stage = { server, address: `${server.host}:${server.port}`, directory };
   });

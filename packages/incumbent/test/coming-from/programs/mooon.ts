@@ -7,12 +7,14 @@ import { zookeeper } from 'incumbent/zookeeper';
 
 const client = await connect('zk://zk1:2181,zk2:2181,zk3:2181', { sessionTimeoutMs: 10_000 });
 const backend = zookeeper(client, {
-  layout: 'hadoop',
-  root: '/app',
+  layout: 'node',
+  root: '/master',
   poll: '2s',
   delayAfterWin: '10s',
 });
-await createElection({ name: 'job', backend }).lead(async (term) => {
+// The node is /master/test, and its data is the id.
+const candidate = { id: '10.0.0.7:8080' };
+await createElection({ name: 'test', backend, candidate }).lead(async (term) => {
   while (term.isLeading()) await step(term.signal);
 });
 
