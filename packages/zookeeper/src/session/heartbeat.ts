@@ -199,7 +199,6 @@ export class Heartbeat {
     setImmediate(() => {
       this.#isCheckingExpiry = false;
       this.expireIfOverdue();
-      this.schedule();
     });
   }
 }
