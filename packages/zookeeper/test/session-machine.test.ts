@@ -10,7 +10,12 @@ import {
   nextSessionAt,
   toldAt,
 } from '../src/session/session-machine.ts';
-import type { Link, SessionAt, SessionEffect, SessionEvent } from '../src/session/session-states.ts';
+import type {
+  Link,
+  SessionAt,
+  SessionEffect,
+  SessionEvent,
+} from '../src/session/session-states.ts';
 
 interface Options {
   readonly usesSasl?: boolean;
@@ -64,6 +69,11 @@ describe('a connection', () => {
     expect(played(connected).did).toEqual([
       ...['greet', 'introduce', 'let-reads-ride', 'adopt', 'catch-up', 'tell connected', 'open'],
     ]);
+  });
+
+  it('opens once', () => {
+    const again = played([...connected, { on: 'told' }]);
+    expect(again.did.filter((each) => each === 'open')).toHaveLength(1);
   });
 
   it('waits until the credentials are taken', () => {
@@ -279,7 +289,8 @@ describe('a close', () => {
 
   it('follows refused credentials, if it was asked for', () => {
     const refused: SessionEvent = { on: 'credentials-refused', error: new Error('refused') };
-    expect(toldAt(played([...connected, refused]).at)).toBe('auth-failed');
+    const { at, did } = played([...connected, refused]);
+    expect([toldAt(at), did.slice(-3)]).toEqual(['auth-failed', ['drop', 'finish', 'hurry']]);
     expect(toldAt(played([...connected, gone, close, ...connected, refused]).at)).toBe('closed');
   });
 });

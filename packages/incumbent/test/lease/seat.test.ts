@@ -7,7 +7,9 @@ import { ScriptedStore } from '../support/scripted-store.ts';
 test('a release is tried again soon, and then less and less soon', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
-  const election = candidate(store, clock);
+  const trouble: string[] = [];
+  const onTrouble = ({ what }: { readonly what: string }) => void trouble.push(what);
+  const election = candidate(store, clock, {}, { onTrouble });
   const term = await election.campaign();
   expect(election.timing).toMatchObject({ retryBackoffMs: 500, operationTimeoutMs: leaseMs / 6 });
   const triesMs: number[] = [];
@@ -24,6 +26,8 @@ test('a release is tried again soon, and then less and less soon', async () => {
   expect(pauses).toEqual([0, 50, 100, 200, 400, ...pauses.slice(5).map(() => 500)]);
   expect(triesMs.at(-1)).toBeLessThan(leaseMs / 2);
   expect(pauses.length).toBeGreaterThan(10);
+  // Of each try, and of giving up.
+  expect(trouble).toEqual(['', ...pauses].map(() => 'releasing'));
   expect(await term.ended).toMatchObject({ released: false });
   await election.close();
 });
