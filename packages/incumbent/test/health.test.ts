@@ -33,7 +33,7 @@ function setUp(failures: number, ...answers: readonly boolean[]) {
     await running;
     expect(clock.pendingTimers).toBe(0);
   };
-  return { clock, seen, end };
+  return { clock, gate, seen, end };
 }
 
 test('a healthy candidate stays so until as many checks in a row have failed as it allows', async () => {
@@ -67,4 +67,16 @@ test.each<[Pick<HealthOptions, 'every' | 'timeout'>, boolean]>([
     new HealthGate({ check: () => true, ...given }, scope, { election: 'jobs', candidate: 'a' });
   if (isTaken) expect(make).not.toThrow();
   else expect(make).toThrow('health.every and health.timeout must be 10 ms or longer');
+});
+
+test('a caller that has given up already hears that, and not how healthy the process is', async () => {
+  const { clock, gate, end } = setUp(1, true);
+  await clock.advance(0);
+  let reason: unknown;
+  gate.until(true, AbortSignal.abort(new Error('enough'))).catch((error: unknown) => {
+    reason = error;
+  });
+  await clock.advance(0);
+  expect(reason).toMatchObject({ message: 'enough' });
+  await end();
 });

@@ -792,6 +792,19 @@ describe('a listener may answer with another event', () => {
   });
 });
 
+test('a term that ends while it is announced does not wait to become ready', async () => {
+  const { clock, term } = setUp({ readiness: { timeoutMs: 60_000 } });
+  const resigns = () => term.resign();
+  subscribe('incumbent:leading', resigns);
+  onTestFinished(() => void unsubscribe('incumbent:leading', resigns));
+  await term.announce();
+  expect(term.signal.reason).toMatchObject({ reason: 'resigned' });
+  term.settle();
+  await clock.advance(0);
+  expect(await term.ended).toMatchObject({ reason: 'resigned', released: true });
+  expect(clock.pendingTimers).toBe(0);
+});
+
 test('a term that is lost once more leaves no timer behind, however long its work goes on', async () => {
   const { clock, term } = setUp();
   await term.announce();

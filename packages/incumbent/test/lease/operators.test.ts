@@ -175,11 +175,11 @@ test.each([
   expect(await election.vacate({ force })).toMatchObject({ changed: true });
   const { swaps, record } = store;
   expect(await election.vacate({ force })).toMatchObject({ changed: false });
-  // Who has forced need not ask.
+  // An operator that has forced the leader out need not ask it.
   expect(await election.vacate()).toMatchObject({ changed: false });
   expect(store.swaps).toBe(swaps);
   expect(store.record).toBe(record);
-  // Who has only asked may force.
+  // One that has only asked may force it.
   expect(await election.vacate({ force: true })).toMatchObject({ changed: !force });
   expect(store.record?.holding).toMatchObject({ revoked: true });
   await election.close();

@@ -551,3 +551,11 @@ describe('a request', () => {
     await seat.release(end, never);
   });
 });
+
+it('an operator that takes back an end of which only the mark is left writes a record of that election', async () => {
+  const mark = new Mark();
+  mark.isThere = true;
+  const { stage, ask } = await stand([], { says: () => ({ endMark: mark }) });
+  expect(await ask(reopening)).toMatchObject({ changed: true });
+  expect(stage.store.record('jobs')).toMatchObject({ election: 'jobs', token: 0n, ended: false });
+});
