@@ -130,3 +130,16 @@ test('nobody is told that the list is gone before the record says so', async () 
   expect(actors()).toBe(null);
   await close();
 });
+
+test('nothing is written where the record lists no process, and none is to be listed', async () => {
+  const { store, term, actors, settles, close } = await declaring(known);
+  const { swaps } = store;
+  const declared = term.declareActors(null);
+  expect(await settles(declared)).toBe(true);
+  expect(store.swaps).toBe(swaps);
+  // A term that has ended says so all the same.
+  term.resign();
+  await expect(term.declareActors(null)).rejects.toMatchObject({ reason: 'resigned' });
+  expect(actors()).toBe(null);
+  await close();
+});

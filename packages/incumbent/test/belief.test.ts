@@ -79,6 +79,32 @@ describe('what one look has found lost stays lost', () => {
     // The host was suspended for 6 s before the next look.
     expect(law.look({ monotonicMs: 1_010, wallMs: 101_010 })).toBe(5_990);
   });
+
+  test('a suspension after a confirmation was sent, which makes up for a wall clock set back before', () => {
+    const law = new Countdown();
+    law.set(deadlineAfter({ monotonicMs: 0, wallMs: 100_000 }, 12_000));
+    // The wall clock is set back by 6 s, and no look comes. The next confirmation is sent.
+    const sentAt = { monotonicMs: 1_000, wallMs: 95_000 };
+    // The host is suspended for 6 s. A look finds the clocks as they were before both.
+    expect(law.look({ monotonicMs: 1_010, wallMs: 101_010 })).toBe(10_990);
+    law.set(deadlineAfter(sentAt, 12_000));
+    // Sent 6.01 s ago.
+    expect(law.look({ monotonicMs: 1_010, wallMs: 101_010 })).toBe(5_990);
+  });
+
+  test('and each deadline says how much it is, for another judge of the same clocks', () => {
+    const law = new Countdown();
+    law.set(deadlineAfter({ monotonicMs: 0, wallMs: 100_000 }, 12_000));
+    expect(law.look({ monotonicMs: 1_000, wallMs: 101_000 })).toBe(11_000);
+    // The host was suspended for 2 s.
+    expect(law.look({ monotonicMs: 1_010, wallMs: 103_010 })).toBe(8_990);
+    expect(law.deadline).toMatchObject({ monotonicMs: 10_000, lostMs: 2_000 });
+    // Sent before that, and after it.
+    law.set(deadlineAfter({ monotonicMs: 1_000, wallMs: 101_000 }, 12_000));
+    expect(law.deadline).toMatchObject({ monotonicMs: 11_000, lostMs: 2_000 });
+    law.set(deadlineAfter({ monotonicMs: 1_020, wallMs: 103_020 }, 12_000));
+    expect(law.deadline).toMatchObject({ monotonicMs: 13_020, lostMs: 0 });
+  });
 });
 
 describe('nothing is lost that was not', () => {

@@ -1,4 +1,5 @@
 // The duties of a handle to its callers, on a backend that does as the test says.
+import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
@@ -81,6 +82,18 @@ describe('a request', () => {
     await election.close();
     await clock.advance(0);
     expect(other.error).toMatchObject({ code: 'CLOSED' });
+  });
+
+  test('listens to the signal of its caller for no longer than it takes', async () => {
+    const { clock, election } = setUp({ inspect: lost });
+    const { signal } = new AbortController();
+    const asked = outcomeOf(election.leader({ signal }));
+    await clock.advance(1);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await clock.advance(6 * election.timing.operationTimeoutMs);
+    expect(asked.isOver).toBe(true);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await election.close();
   });
 });
 
@@ -409,6 +422,21 @@ test('a candidate that waits for nobody is told that it is out, after why it was
     { role: 'none' },
   ]);
   await term[Symbol.asyncDispose]();
+});
+
+test('a healthy candidate that finds the seat free is told of no reason to wait', async () => {
+  const { clock, candidate } = bound();
+  const statuses: CandidateStatus[] = [];
+  const campaign = candidate('a').campaign({
+    health: { check: () => true },
+    onStatus: (status) => statuses.push({ ...status }),
+  });
+  await clock.advance(10);
+  const term = await campaign;
+  expect(statuses).toMatchObject([{ role: 'leader' }]);
+  const disposed = term[Symbol.asyncDispose]();
+  await clock.advance(1_000);
+  await disposed;
 });
 
 describe('a candidate is told why its term ended', () => {

@@ -1,6 +1,7 @@
 // When a candidate counts as healthy.
 import { expect, test } from 'vitest';
 import { resolveTiming } from '../src/base/timing.ts';
+import type { HealthOptions } from '../src/core/health.ts';
 import { HealthGate } from '../src/core/health.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 
@@ -32,7 +33,7 @@ function setUp(failures: number, ...answers: readonly boolean[]) {
     await running;
     expect(clock.pendingTimers).toBe(0);
   };
-  return { clock, seen, end };
+  return { clock, gate, seen, end };
 }
 
 test('a healthy candidate stays so until as many checks in a row have failed as it allows', async () => {
@@ -48,5 +49,34 @@ test('a candidate that has never been healthy is not after its first check has f
   const { clock, seen, end } = setUp(3, false);
   await clock.advance(0);
   expect(seen.isSick).toBe(true);
+  await end();
+});
+
+test.each<[Pick<HealthOptions, 'every' | 'timeout'>, boolean]>([
+  [{ every: 10, timeout: 10 }, true],
+  [{ every: 10 }, true],
+  [{ every: 9, timeout: 10 }, false],
+  [{ every: 10, timeout: 9 }, false],
+])('a check every 10 ms, with a limit of 10 ms, is the shortest: %j', (given, isTaken) => {
+  const clock = new SimulatedClock();
+  const scope = {
+    ...{ election: 'jobs', clock, timing: resolveTiming(), random: () => 0.5 },
+    ...{ uniqueId: () => 'id', onTrouble: () => {} },
+  };
+  const make = () =>
+    new HealthGate({ check: () => true, ...given }, scope, { election: 'jobs', candidate: 'a' });
+  if (isTaken) expect(make).not.toThrow();
+  else expect(make).toThrow('health.every and health.timeout must be 10 ms or longer');
+});
+
+test('a caller that has given up already hears that, and not how healthy the process is', async () => {
+  const { clock, gate, end } = setUp(1, true);
+  await clock.advance(0);
+  let reason: unknown;
+  gate.until(true, AbortSignal.abort(new Error('enough'))).catch((error: unknown) => {
+    reason = error;
+  });
+  await clock.advance(0);
+  expect(reason).toMatchObject({ message: 'enough' });
   await end();
 });

@@ -1,7 +1,7 @@
 // A term by itself: when it confirms its seat, in which order it ends, and which
 // listeners it tells.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks } from '../src/base/clock.ts';
 import type { Deadline } from '../src/base/deadline.ts';
@@ -315,6 +315,42 @@ describe('a term that cannot be confirmed', () => {
     expect(await term.ended).toMatchObject({ reason, released: !takesSeat });
   });
 
+  test('is stopped G before its belief, also if its seat cannot be kept for a defect', async () => {
+    const { setTimer } = SimulatedClock.prototype;
+    const spy = vi.spyOn(SimulatedClock.prototype, 'setTimer');
+    onTestFinished(() => spy.mockRestore());
+    spy.mockImplementation(function (this: SimulatedClock, callback, delayMs) {
+      if (delayMs === renewEveryMs) throw new Error('a defect');
+      return setTimer.call(this, callback, delayMs);
+    });
+    const { clock, term, confirmed, trouble } = setUp();
+    await term.announce();
+    await clock.advance(beliefMs - stopMarginMs + 1);
+    expect(trouble).toEqual(['keeping a term']);
+    expect(confirmed).toEqual([]);
+    expect(term.signal.reason).toMatchObject({ reason: 'stalled' });
+    term.settle();
+    await clock.advance(beliefMs);
+    await term.ended;
+  });
+
+  test('gives the confirmation that is under way up when its work has settled, and says nothing of it', async () => {
+    const unconfirmed: unknown[] = [];
+    const note = (message: unknown) => void unconfirmed.push(message);
+    subscribe('incumbent:unconfirmed', note);
+    onTestFinished(() => void unsubscribe('incumbent:unconfirmed', note));
+    const { clock, term, script, confirmed } = setUp();
+    await term.announce();
+    script.confirm = (_, signal) => new Promise((_resolve, reject) => onAbort(signal, reject));
+    await clock.advance(renewEveryMs);
+    expect(confirmed).toEqual([renewEveryMs]);
+    term.resign();
+    term.settle();
+    await clock.advance(0);
+    expect(await term.ended).toMatchObject({ reason: 'resigned', released: true });
+    expect(unconfirmed).toEqual([]);
+  });
+
   test('may be lost once more, and then nobody believes', async () => {
     const all = setUp();
     const { clock, term } = all;
@@ -554,6 +590,21 @@ test('work may give its signal to as many calls as it likes: Node.js does not wa
   await end(all);
 });
 
+test('a term is announced only while it has more time than its work gets to stop', async () => {
+  const late = setUp();
+  // The host was suspended, and no timer has run since.
+  late.clock.suspend(beliefMs - stopMarginMs);
+  expect(late.term.marginMs()).toBe(0);
+  await expect(late.term.announce()).rejects.toMatchObject({ reason: 'stalled' });
+  expect(late.term.isLeading()).toBe(false);
+  await end(late);
+  const inTime = setUp();
+  inTime.clock.suspend(beliefMs - stopMarginMs - 1);
+  await inTime.term.announce();
+  expect(inTime.term.isLeading()).toBe(true);
+  await end(inTime);
+});
+
 test('a term that has not been announced does not lead', async () => {
   const all = setUp();
   const { term } = all;
@@ -683,6 +734,17 @@ describe('the work of lead', () => {
     expect(await running).toEqual({ outcome: 'over', reason: 'superseded' });
   });
 
+  test('has lost its term too if a call of it was cut short, for whatever reason that call was given', async () => {
+    const all = setUp();
+    await all.term.announce();
+    const running = run(all, () => {
+      all.term.onLost('superseded');
+      throw new Error('the request failed', { cause: new DOMException('aborted', 'AbortError') });
+    });
+    await all.clock.advance(10);
+    expect(await running).toEqual({ outcome: 'over', reason: 'superseded' });
+  });
+
   test('may fail with errors that cause each other', async () => {
     const all = setUp();
     await all.term.announce();
@@ -765,6 +827,19 @@ describe('a listener may answer with another event', () => {
     expect((await term.ended).reason).toBe('resigned');
     expect(trouble).toContain('finish of a term');
   });
+});
+
+test('a term that ends while it is announced does not wait to become ready', async () => {
+  const { clock, term } = setUp({ readiness: { timeoutMs: 60_000 } });
+  const resigns = () => term.resign();
+  subscribe('incumbent:leading', resigns);
+  onTestFinished(() => void unsubscribe('incumbent:leading', resigns));
+  await term.announce();
+  expect(term.signal.reason).toMatchObject({ reason: 'resigned' });
+  term.settle();
+  await clock.advance(0);
+  expect(await term.ended).toMatchObject({ reason: 'resigned', released: true });
+  expect(clock.pendingTimers).toBe(0);
 });
 
 test('a term that is lost once more leaves no timer behind, however long its work goes on', async () => {

@@ -1,6 +1,6 @@
 // The bytes of records that stand in stores: docs/reference/versions.md says how long they are read.
 import { describe, expect, test } from 'vitest';
-import { RecordTooNewError } from '../src/base/errors.ts';
+import { RecordDamagedError, RecordTooNewError } from '../src/base/errors.ts';
 import { decodeLeaseRecord, encodeLeaseRecord } from '../src/record/lease-record.ts';
 import { decodeQueueRecord, encodeQueueRecord } from '../src/record/queue-record.ts';
 
@@ -55,6 +55,21 @@ describe.each([
 
   test('may have a field of a later release, which is passed over', () => {
     expect(rewritten(text.replace('"ended"', '"later":1,"ended"'))).toBe(text);
+  });
+
+  test('is damaged where the metadata of a candidate is no text', () => {
+    const damaged = text.replace('"metadata":{"zone":"1"}', '"metadata":{"zone":1}');
+    expect(() => rewritten(damaged)).toThrow(RecordDamagedError);
+    expect(() => rewritten(damaged)).toThrow('metadata.zone');
+  });
+
+  test('may name no time that a timer cannot wait for', () => {
+    const withReserveMs = (ms: number) => text.replace('"reserveMs":6000', `"reserveMs":${ms}`);
+    const longest = withReserveMs(2 ** 31 - 1);
+    expect(rewritten(longest)).toBe(longest);
+    for (const ms of [2 ** 31, -1]) {
+      expect(() => rewritten(withReserveMs(ms))).toThrow('unexpected reservation.reserveMs');
+    }
   });
 
   test('is refused in a newer format', () => {

@@ -96,6 +96,34 @@ test('a store that answers an observer was not silent before', async () => {
   expect(emitted).toHaveBeenCalledTimes(1);
 });
 
+test('an observer that is told nothing of the leader has had no answer', async () => {
+  const clock = new SimulatedClock();
+  const session = new SimulatedQueueStore({ clock }).connect();
+  const open = (...args: Parameters<typeof session.backend.open>) => {
+    const opened = session.backend.open(...args);
+    opened.observe = async function* (signal) {
+      for (;;) {
+        yield { state: 'unknown', sinceUnixMs: 0, error: new Error('no answer') };
+        await clock.sleep('1s', signal);
+      }
+    };
+    return opened;
+  };
+  const backend = { ...session.backend, open, description: 'observed in vain' };
+  const election = createElection({ name: 'jobs', backend, clock });
+  const stop = new AbortController();
+  running.push(stop);
+  const views = election.observe({ signal: stop.signal });
+  const observed = (async () => {
+    for await (const _ of views);
+  })();
+  observed.catch(() => {});
+  session.outage = 'refuses';
+  election.campaign({ signal: stop.signal }).catch(() => {});
+  await clock.advance('30s');
+  expect(emitted).toHaveBeenCalledTimes(1);
+});
+
 test('a store that was away and answers an observer is not away any more', async () => {
   const clock = new SimulatedClock();
   const session = new SimulatedQueueStore({ clock }).connect();

@@ -35,6 +35,16 @@ describe('Deque', () => {
     );
   });
 
+  it('has no first item when it is empty, although its ring was filled before', () => {
+    const deque = new Deque<number>();
+    for (let item = 0; item < 100; item += 1) {
+      expect(deque.first).toBe(undefined);
+      deque.push(item);
+      expect(deque.first).toBe(item);
+      expect(deque.shift()).toBe(item);
+    }
+  });
+
   it('keeps many, at both ends, through all changes', () => {
     const deque = new Deque<number>();
     let model: number[] = [];

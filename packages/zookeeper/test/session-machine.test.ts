@@ -10,7 +10,12 @@ import {
   nextSessionAt,
   toldAt,
 } from '../src/session/session-machine.ts';
-import type { SessionAt, SessionEffect, SessionEvent } from '../src/session/session-states.ts';
+import type {
+  Link,
+  SessionAt,
+  SessionEffect,
+  SessionEvent,
+} from '../src/session/session-states.ts';
 
 interface Options {
   readonly usesSasl?: boolean;
@@ -48,6 +53,7 @@ function nameOf(effect: SessionEffect): string {
   if (effect.do === 'greet') {
     return `greet${effect.attaches ? ' again' : ''}${effect.doubts ? ' in doubt' : ''}`;
   }
+  if (effect.do === 'drop' && effect.isDone === true) return 'drop without a reset';
   return effect.do;
 }
 
@@ -63,6 +69,11 @@ describe('a connection', () => {
     expect(played(connected).did).toEqual([
       ...['greet', 'introduce', 'let-reads-ride', 'adopt', 'catch-up', 'tell connected', 'open'],
     ]);
+  });
+
+  it('opens once', () => {
+    const again = played([...connected, { on: 'told' }]);
+    expect(again.did.filter((each) => each === 'open')).toHaveLength(1);
   });
 
   it('waits until the credentials are taken', () => {
@@ -116,6 +127,43 @@ describe('a connection', () => {
       from: firstSessionAt('known'),
     });
     expect(did).toEqual(['greet again', 'introduce', 'let-reads-ride', 'drop']);
+  });
+});
+
+describe('an event that does not fit the state of the connection', () => {
+  const error = new Error('none');
+  const events: readonly SessionEvent[] = [
+    { on: 'opened' },
+    { on: 'introduced', taken: true, watches: 1 },
+    granted,
+    { on: 'not-granted', readOnly: false, error },
+    { on: 'sasl-done' },
+    { on: 'synced', behind: true, zxid: 1n },
+    taken,
+    { on: 'caught-up' },
+  ];
+  const readOnly = false;
+  const unrestored = 0;
+  it.each<[Link, readonly string[]]>([
+    [{ at: 'none' }, []],
+    [{ at: 'opening' }, ['opened']],
+    [{ at: 'greeting' }, ['introduced', 'granted', 'not-granted']],
+    [
+      { at: 'greeting-at-once', taken: false, unrestored },
+      ['introduced', 'granted', 'not-granted', 'credentials-taken'],
+    ],
+    [{ at: 'sasl', readOnly }, ['sasl-done']],
+    [{ at: 'doubting', readOnly }, ['synced']],
+    [{ at: 'introducing', readOnly }, ['introduced']],
+    [{ at: 'authenticating', readOnly, unrestored }, ['credentials-taken']],
+    [{ at: 'catching-up', readOnly, unrestored }, ['caught-up']],
+  ])('is ignored: %o heeds %j', (link, heeded) => {
+    const from = { ...firstSessionAt('none'), link } as SessionAt;
+    const effective = events.filter((event) => {
+      const { next, effects } = nextSessionAt(from, event, false);
+      return next !== from || effects.length > 0;
+    });
+    expect(effective.map(({ on }) => on)).toEqual(heeded);
   });
 });
 
@@ -196,7 +244,9 @@ describe('a doubt of what was seen', () => {
 describe('a close', () => {
   it('is sent, and ends the client when it is answered', () => {
     const { at, did } = played([...connected, close, { on: 'close-answered' }]);
-    expect(did.slice(7)).toEqual(['send-close', 'tell closed', 'drop', 'finish', 'hurry']);
+    expect(did.slice(7)).toEqual([
+      ...['send-close', 'tell closed', 'drop without a reset', 'finish', 'hurry'],
+    ]);
     expect(toldAt(at)).toBe('closed');
   });
 
@@ -217,6 +267,18 @@ describe('a close', () => {
     const kept = played([...connected, { on: 'close-asked', keepSession: true }]);
     expect(kept.did).not.toContain('send-close');
     expect(toldAt(kept.at)).toBe('closed');
+    // Requests may be left to send. They must not reach the server after the client has failed them.
+    expect(kept.did).toContain('drop');
+  });
+
+  it('that was not asked for is neither answered nor waited for', () => {
+    const serving = played(connected).at;
+    const seeking = played([...connected, gone]).at;
+    for (const event of [{ on: 'close-answered' }, { on: 'waited-enough' }] as const) {
+      for (const from of [serving, seeking]) {
+        expect(played([event], { from })).toEqual({ at: from, did: [] });
+      }
+    }
   });
 
   it('of a session that is over meanwhile tells no listener of that', () => {
@@ -227,7 +289,8 @@ describe('a close', () => {
 
   it('follows refused credentials, if it was asked for', () => {
     const refused: SessionEvent = { on: 'credentials-refused', error: new Error('refused') };
-    expect(toldAt(played([...connected, refused]).at)).toBe('auth-failed');
+    const { at, did } = played([...connected, refused]);
+    expect([toldAt(at), did.slice(-3)]).toEqual(['auth-failed', ['drop', 'finish', 'hurry']]);
     expect(toldAt(played([...connected, gone, close, ...connected, refused]).at)).toBe('closed');
   });
 });

@@ -45,6 +45,18 @@ describe('what happens while something is done', () => {
     connect(runner);
     expect([...seen, runner.isOverNext]).toEqual([false, true, false]);
   });
+
+  it('is no end to come where the client is closed already', () => {
+    let seen: boolean | undefined;
+    const { runner } = run((effect, of) => {
+      if (effect.do !== 'tell' || effect.state !== 'closed') return;
+      of.happen(over);
+      seen = of.isOverNext;
+    });
+    connect(runner);
+    runner.happen({ on: 'close-asked', keepSession: true });
+    expect(seen).toBe(false);
+  });
 });
 
 describe('a close in a listener of `read-only`', () => {

@@ -83,6 +83,19 @@ describe('a greeting', () => {
     expect(client.counters).toMatchObject({ attempts: 1, connects: 0 });
   });
 
+  it('is told to subscribers when it is answered, with the time since the attempt began', async () => {
+    const published: unknown[] = [];
+    onChannel('incumbent:zookeeper:connected', (message) => published.push(message));
+    const { server, clock, client } = await setup({ onConnect: () => {} });
+    await until('it is greeted', () => server.greetings.length === 1);
+    clock.stall(40);
+    server.peers[0]!.accept({ timeoutMs });
+    await client.connected();
+    expect(published).toMatchObject([
+      { server: `127.0.0.1:${server.port}`, elapsedMs: 40, sessionId: 1n },
+    ]);
+  });
+
   it('attaches to the session that there is, with what was seen', async () => {
     const { server, clock, client, states } = await setup({ onRequest: answering(77n) });
     await client.connected();

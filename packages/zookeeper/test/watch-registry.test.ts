@@ -193,6 +193,9 @@ describe('persistent watches', () => {
     tell('changed', '/a/b');
     tell('created', '/x');
     expect(told).toEqual(['root: changed /a/b', 'root: created /x', 'root: children-changed /']);
+    // The root is no descendant of its own.
+    tell('changed', '/');
+    expect(told.slice(3)).toEqual(['root: changed /']);
   });
 
   it('is not set as a one-shot where it would replace a persistent one', () => {

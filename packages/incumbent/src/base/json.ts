@@ -31,8 +31,7 @@ function copy(value: object, seen: Set<object>): Record<string, unknown> {
 
 function copyError(error: Error, seen: Set<object>): Record<string, unknown> {
   const { name, message, cause } = error;
-  const shown = { ...copy(error, seen), name, message };
-  return cause === undefined ? shown : { ...shown, cause: plain(cause, seen) };
+  return { ...copy(error, seen), name, message, cause: plain(cause, seen) };
 }
 
 /** Leaves out circles, and the sockets and the like that drivers put into their errors. */

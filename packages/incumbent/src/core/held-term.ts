@@ -298,7 +298,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       }
       await this.#show({ ...this.#wanted.state, announced: true, actors });
     }
-    if (!this.isEnding && this.marginMs() <= 0) this.#on({ on: 'lost', reason: 'stalled' });
+    if (this.marginMs() <= 0) this.#on({ on: 'lost', reason: 'stalled' });
     this.#work.signal.throwIfAborted();
     this.#unfenced = [];
     this.#on({ on: 'announced' });

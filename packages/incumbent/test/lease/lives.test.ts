@@ -162,13 +162,16 @@ test.each(['restart', 'loss'] as const)(
     const lostUnixMs = clock.wallMs();
     await clock.advance(2 * renewEveryMs);
     const { waitingFor } = told.at(-1) as {
-      waitingFor: NotElectedReason & { untilUnixMs: number };
+      waitingFor: NotElectedReason & { sinceUnixMs: number; untilUnixMs: number };
     };
     expect(waitingFor).toMatchObject({ kind: 'settling', after });
     // It is noticed at the next look.
     const lateMs = waitingFor.untilUnixMs - lostUnixMs - longMs;
     expect(lateMs).toBeGreaterThanOrEqual(0);
     expect(lateMs).toBeLessThanOrEqual(renewEveryMs + clockStepMs);
+    const { sinceUnixMs } = waitingFor;
+    expect(sinceUnixMs).toBeGreaterThanOrEqual(lostUnixMs);
+    expect(sinceUnixMs).toBeLessThanOrEqual(lostUnixMs + renewEveryMs + clockStepMs);
     stop.abort(new Error('enough'));
     await expect(campaign).rejects.toThrow('enough');
     await election.close();

@@ -246,3 +246,15 @@ test('of too many longer leases one counts as the next longer one', async () => 
   lose(store);
   expect(await waitsThenWins({ clock, store, election }, campaign, 592_900)).toBe(8n);
 });
+
+test('a loss is over when a later leader is seen: the seat that this one gives back is free at once', async () => {
+  const { clock, store, election, campaign } = await campaigning(leaseMs);
+  lose(store);
+  await clock.advance(2_500);
+  store.hold('c', 8n, leaseMs);
+  await clock.advance(2_500);
+  store.record = { ...store.record!, holding: undefined, nonce: 'released' };
+  store.version += 1;
+  const { timing } = election;
+  expect(await waitsThenWins({ clock, store, election }, campaign, 0, timing.pollEveryMs)).toBe(9n);
+});

@@ -163,3 +163,24 @@ test('a candidate whose write met an operator’s looks again within 5 ms', asyn
   await term[Symbol.asyncDispose]();
   await election.close();
 });
+
+test.each([
+  ['asked', false],
+  ['forced', true],
+])('a leader that was %s to go already is not asked again', async (_, force) => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, leaseMs);
+  const election = candidate(store, clock);
+  expect(await election.vacate({ force })).toMatchObject({ changed: true });
+  const { swaps, record } = store;
+  expect(await election.vacate({ force })).toMatchObject({ changed: false });
+  // An operator that has forced the leader out need not ask it.
+  expect(await election.vacate()).toMatchObject({ changed: false });
+  expect(store.swaps).toBe(swaps);
+  expect(store.record).toBe(record);
+  // One that has only asked may force it.
+  expect(await election.vacate({ force: true })).toMatchObject({ changed: !force });
+  expect(store.record?.holding).toMatchObject({ revoked: true });
+  await election.close();
+});

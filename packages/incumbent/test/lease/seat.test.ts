@@ -7,7 +7,9 @@ import { ScriptedStore } from '../support/scripted-store.ts';
 test('a release is tried again soon, and then less and less soon', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();
-  const election = candidate(store, clock);
+  const trouble: string[] = [];
+  const onTrouble = ({ what }: { readonly what: string }) => void trouble.push(what);
+  const election = candidate(store, clock, {}, { onTrouble });
   const term = await election.campaign();
   expect(election.timing).toMatchObject({ retryBackoffMs: 500, operationTimeoutMs: leaseMs / 6 });
   const triesMs: number[] = [];
@@ -24,6 +26,8 @@ test('a release is tried again soon, and then less and less soon', async () => {
   expect(pauses).toEqual([0, 50, 100, 200, 400, ...pauses.slice(5).map(() => 500)]);
   expect(triesMs.at(-1)).toBeLessThan(leaseMs / 2);
   expect(pauses.length).toBeGreaterThan(10);
+  // Of each try, and of giving up.
+  expect(trouble).toEqual(['', ...pauses].map(() => 'releasing'));
   expect(await term.ended).toMatchObject({ released: false });
   await election.close();
 });
@@ -120,5 +124,40 @@ test('a leader whose confirmation meets an operator’s write each time tries th
   await clock.advance(leaseMs);
   expect(term.isLeading()).toBe(true);
   await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('a leader whose lease was changed in the record by hand writes its own again', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const election = candidate(store, clock);
+  const term = await election.campaign();
+  await clock.advance(0);
+  // Others would take the seat while its leader still believes.
+  store.record = { ...store.record!, leaseMs: 1_000 };
+  store.version += 1;
+  await clock.advance(election.timing.renewEveryMs);
+  expect(store.record.leaseMs).toBe(leaseMs);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
+test('a leader whose record is gone gives nothing back, and does not try again', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  const trouble: string[] = [];
+  const onTrouble = ({ what }: { readonly what: string }) => void trouble.push(what);
+  const election = candidate(store, clock, {}, { onTrouble });
+  const term = await election.campaign();
+  await clock.advance(0);
+  store.record = undefined;
+  store.version += 1;
+  const { swaps } = store;
+  const disposed = term[Symbol.asyncDispose]();
+  await clock.advance(0);
+  await disposed;
+  expect(await term.ended).toMatchObject({ reason: 'resigned', released: false });
+  expect(store.swaps).toBe(swaps + 1);
+  expect(trouble).toEqual([]);
   await election.close();
 });

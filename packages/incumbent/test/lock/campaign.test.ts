@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Seat } from '../../src/core/contest.ts';
 import type { LockSettings } from '../../src/mechanisms/lock/settings.ts';
+import type { QueueSession, SessionEvent } from '../../src/mechanisms/queue/store.ts';
 import { Contestant, never } from '../queue/contestant.ts';
 import { blank, closedMs, closedSince, notForIt } from '../queue/not-for-it.ts';
 import { beliefMs, waitMs } from '../queue/support.ts';
@@ -241,6 +242,82 @@ it('while the store has no quorum, nothing is concluded and nothing asked', asyn
   expect(a.session.sent.size).toBe(0);
 });
 
+it('nor from an answer that comes when the quorum is gone', async () => {
+  const stage = new LockStage();
+  const a: Contestant = new Contestant(stage, 'a', {
+    says: (store) => ({
+      members: async (...args) => {
+        const found = await store.members(...args);
+        a.session.suspend();
+        return found;
+      },
+    }),
+  });
+  const campaign = a.campaign('none');
+  await stage.clock.advance(0);
+  expect(a.session.sent.get('enter')).toBeUndefined();
+  expect(await campaign).toBeUndefined();
+  expect(a.told).toMatchObject([{ kind: 'unreachable' }]);
+});
+
+it('a connection that comes back while a candidate looks is no reason to look once more', async () => {
+  const stage = new LockStage();
+  await new Contestant(stage, 'a').win();
+  const session = stage.store.connect();
+  const listeners: ((event: SessionEvent) => void)[] = [];
+  const events: { onEvent: QueueSession['onEvent'] } = session.session;
+  const { onEvent } = events;
+  events.onEvent = (listener) => {
+    listeners.push(listener);
+    return onEvent(listener);
+  };
+  const b = new Contestant(stage, 'b', { session });
+  session.hold('members');
+  void b.campaign();
+  await stage.clock.advance(10);
+  expect(session.held).toHaveLength(1);
+  for (const listener of listeners) listener('restored');
+  session.release('members');
+  await stage.clock.advance(0);
+  expect(b.following).toHaveLength(1);
+  const looks = session.sent.get('members');
+  await stage.clock.advance(1_000);
+  expect(session.sent.get('members')).toBe(looks);
+});
+
+it('a candidate keeps one watch on the holder, and none when it gives up', async () => {
+  const stage = new LockStage();
+  await new Contestant(stage, 'a').win();
+  let watches = 0;
+  const b = new Contestant(stage, 'b', {
+    says: (store) => ({
+      watchList: async (signal) => {
+        const watched = await store.watchList(signal);
+        watches += 1;
+        return {
+          ...watched,
+          cancel: () => {
+            watches -= 1;
+            watched.cancel();
+          },
+        };
+      },
+    }),
+  });
+  const stop = new AbortController();
+  const campaign = b.campaign('wait', stop.signal);
+  // It looks again every half a minute, whether its watch has told of something or not.
+  for (let looks = 1; looks <= 4; looks += 1) {
+    await stage.clock.advance(10);
+    expect(b.following.length).toBeGreaterThanOrEqual(looks);
+    expect(watches).toBe(1);
+    await stage.clock.advance(30_000);
+  }
+  stop.abort(new Error('enough'));
+  await expect(campaign).rejects.toThrow('enough');
+  expect(watches).toBe(0);
+});
+
 it('a candidate that is drained while it has no answer leaves the lock to others on its client', async () => {
   const stage = new LockStage();
   const a = new Contestant(stage, 'a');
@@ -302,6 +379,34 @@ describe('a candidate that does not wait looks again at once, and takes the lock
     expect(a.session.sent.get('enter')).toBe(2);
     expect(a.told).toEqual([]);
   });
+});
+
+it('a candidate that does not wait looks again when its lock is deleted while it finds out that it has it', async () => {
+  const stage = new LockStage();
+  let isHidden = false;
+  let looks = 0;
+  const a = new Contestant(stage, 'a', {
+    says: (store) => ({
+      // The attempt makes the lock, and is told of another holder.
+      list: async (signal) => {
+        const names = await store.list(signal);
+        if (isHidden || names.length === 0) return names;
+        isHidden = true;
+        return ['another'];
+      },
+      leave: async () => {},
+      members: async (...args) => {
+        looks += 1;
+        if (looks === 3) stage.store.deletePlace(stage.store.places('jobs')[0] as string);
+        return store.members(...args);
+      },
+    }),
+  });
+  const campaign = a.campaign('none');
+  await stage.clock.advance(1_000);
+  expect(await campaign).toBeDefined();
+  expect(looks).toBe(4);
+  expect(a.told).toEqual([]);
 });
 
 it('a request to list the candidates is refused: the store cannot list them', async () => {

@@ -241,6 +241,14 @@ describe('drain', () => {
     expect(record().drains).toEqual([{ id: 'y', untilUnixMs }]);
   });
 
+  it('that is over is lifted, and the candidate that is back keeps its place', async () => {
+    const { ask, record, set, waiting, now } = await stand(['a', 'b']);
+    set({ drains: [{ id: 'b', untilUnixMs: now() - 1 }] });
+    expect(await ask(drain('b', now()))).toMatchObject({ changed: true });
+    expect(record().drains).toEqual([]);
+    expect(waiting()).toEqual(['a', 'b']);
+  });
+
   it('takes the places of that candidate away, but for the leader’s', async () => {
     const { ask, waiting, now } = await stand(['a', 'b', 'a', 'c']);
     expect(await ask(drain('a', now() + hourMs))).toMatchObject({ changed: true });
@@ -542,4 +550,12 @@ describe('a request', () => {
     expect(other.record().holding?.request).toBeUndefined();
     await seat.release(end, never);
   });
+});
+
+it('an operator that takes back an end of which only the mark is left writes a record of that election', async () => {
+  const mark = new Mark();
+  mark.isThere = true;
+  const { stage, ask } = await stand([], { says: () => ({ endMark: mark }) });
+  expect(await ask(reopening)).toMatchObject({ changed: true });
+  expect(stage.store.record('jobs')).toMatchObject({ election: 'jobs', token: 0n, ended: false });
 });

@@ -197,6 +197,9 @@ describe('a candidate that leaves the queue', () => {
     await stage.clock.advance(10);
     // To the session, to its own place and to the one before it.
     expect(live()).toBe(3);
+    // Now and then it looks whether a notification was lost.
+    await stage.clock.advance(100_000);
+    expect(live()).toBe(3);
     await end();
     expect(live()).toBe(0);
     await stage.soon(first[Symbol.asyncDispose]());
@@ -269,6 +272,33 @@ it('a candidate that waits behind a leader that is gone is told which one is abo
   });
   await stage.clock.advance(waitMs);
   await (await second)[Symbol.asyncDispose]();
+});
+
+it('a candidate whose watch on its own place has ended watches it again', async () => {
+  const stage = new Stage();
+  const first = await stage.soon(stage.candidate('a').election.campaign());
+  const session = stage.store.connect();
+  let endWatch: (() => void) | undefined;
+  const { enter } = noting(stage, session, (store) => ({
+    watchPlace: async (name, signal) => {
+      const watched = await store.watchPlace(name, signal);
+      if (endWatch !== undefined || name !== stage.store.places('jobs')[1]) return watched;
+      const changed = new Promise<void>((resolve) => {
+        endWatch = resolve;
+      });
+      return { ...watched, changed };
+    },
+  }));
+  const { end } = campaigning(stage, session, 'b');
+  await stage.clock.advance(10);
+  endWatch?.();
+  await stage.clock.advance(10);
+  expect(enter).toHaveLength(1);
+  stage.store.deletePlace(stage.store.places('jobs')[1] as string);
+  await stage.clock.advance(10);
+  expect(enter).toHaveLength(2);
+  await end();
+  await stage.soon(first[Symbol.asyncDispose]());
 });
 
 it('a candidate that finds its own place gone while it is to wait enters again', async () => {

@@ -4,6 +4,7 @@ import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/erro
 import type { Seat, SeatEnd, SeatEvents } from '../../src/core/contest.ts';
 import type { QueueStore } from '../../src/mechanisms/queue/store.ts';
 import type { QueueRecord } from '../../src/record/queue-record.ts';
+import { emptyQueueRecord } from '../../src/record/queue-record.ts';
 import type { SimulatedQueueOptions } from '../../src/testing/index.ts';
 import type { ContestantOptions } from './contestant.ts';
 import { Contestant, Mark, never } from './contestant.ts';
@@ -852,6 +853,22 @@ describe('what the record says of a term', () => {
     stage.store.put('jobs', { ...stage.store.record('jobs')!, drains });
     await new Contestant(stage, 'a').win();
     expect(stage.store.record('jobs')?.drains).toEqual(drains.slice(1));
+  });
+
+  it('the leader before is that of the last look, although an announcement was tried before it', async () => {
+    const stage = new Stage();
+    // The place of our candidate gets a number above that of the term below.
+    stage.store.deletePlace(stage.store.enterForeign('jobs', 'x'));
+    const a = new Contestant(stage, 'a');
+    a.session.next('commit', { fail: 'before' });
+    const campaign = a.campaign();
+    await stage.clock.advance(0);
+    expect(a.troubles).toEqual(['announcing']);
+    const before = { id: 'x', incarnation: 'of x', token: 1n };
+    const history = [{ ...before, fromUnixMs: 1, toUnixMs: 2, why: 'resigned' as const }];
+    stage.store.put('jobs', { ...emptyQueueRecord('jobs', 'n'), token: 1n, place: 'x', history });
+    await stage.clock.advance(1_000);
+    expect((await campaign)?.predecessor).toMatchObject({ ...before, clean: true });
   });
 
   it('the leader before is the last one that ended', async () => {

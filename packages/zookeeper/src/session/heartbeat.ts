@@ -221,7 +221,6 @@ export class Heartbeat {
     setImmediate(() => {
       this.#isCheckingExpiry = false;
       this.expireIfOverdue();
-      this.schedule();
     });
   }
 }

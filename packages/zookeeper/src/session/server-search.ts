@@ -110,7 +110,6 @@ export class ServerSearch {
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(() => this.#endPause?.(), delayMs);
       this.#endPause = () => {
-        this.#endPause = undefined;
         timer.cancel();
         resolve();
       };

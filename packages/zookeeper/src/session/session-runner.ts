@@ -65,8 +65,7 @@ export class SessionRunner {
 
   /** Whether the end of the session is known, and waits for its turn. */
   get isOverNext(): boolean {
-    if (this.#events.length === 0 || this.isFinal) return false;
-    return this.#events.some(({ on }) => on === 'over');
+    return !this.isFinal && this.#events.some(({ on }) => on === 'over');
   }
 
   /** Acts on an event, after those that wait already. */
