@@ -52,7 +52,9 @@ function change(act) {
   return changes;
 }
 
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => void serve(request, response));
+
+async function serve(request, response) {
   let text = '';
   for await (const part of request) text += part;
   if (isHung) return;
@@ -61,7 +63,7 @@ const server = createServer(async (request, response) => {
     response.writeHead(status, { connection: 'close' });
     response.end(words);
   };
-  switch (request.url) {
+  switch (request.url ?? '') {
     case '/active':
       await change(() => activate(body));
       return answer(200, 'active');
@@ -85,7 +87,7 @@ const server = createServer(async (request, response) => {
     default:
       return answer(404, 'unknown');
   }
-});
+}
 writeFileSync(pidFile, `${process.pid}\n`);
 server.listen(
   existsSync(portFile) ? Number(readFileSync(portFile, 'utf8')) : 0,
