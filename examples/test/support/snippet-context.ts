@@ -59,6 +59,7 @@ export const contexts: Readonly<Record<string, Context>> = {
   'docs/start/work.md': {
     database: 'const database: { apply(job: unknown, fence: { token: bigint }): Promise<void> }',
     queue: 'const queue: { next(options: { signal: AbortSignal }): Promise<unknown> }',
+    loadOrders: 'const loadOrders: (signal: AbortSignal) => Promise<void>',
     serve: 'const serve: (signal: AbortSignal) => Promise<void>',
   },
   'docs/stores/etcd.md': {
