@@ -55,6 +55,7 @@ test('a leader can be seen in every way, and an operator can make it go', async 
         addresses: ['a.example:80'],
         metadata: {},
       },
+      ready: true,
       token: '1',
       since: iso,
       leaseMs: 20_000,
@@ -166,7 +167,13 @@ test.each([
   const watch = start(on('watch', '--json'));
   await watch.printed(/\n/);
   expect(jsonLines(watch.stdout)).toEqual([
-    { time: iso, election: 'x', state: 'vacant', leader: null, token: null, since: null },
+    {
+      ...{ time: iso, election: 'x', state: 'vacant' },
+      leader: null,
+      ready: null,
+      token: null,
+      since: null,
+    },
   ]);
   watch.child.kill(signal);
   const { stderr, ...result } = await watch.result;

@@ -71,6 +71,7 @@ test('a leader can be seen in every way, and an operator can make it go', async 
         addresses: ['a.example:80'],
         metadata: {},
       },
+      ready: true,
       token,
       since: iso,
       leaseMs: 10_000,

@@ -56,7 +56,8 @@ export class ReadyCandidate {
 
   /**
    * Says after a while that the work of `term` is ready, if it ever does.
-   * @param pause rejects when the term is told to stop
+   * @param pause rejects when the work of the term is over, or told to stop
+   * @param isOver whether that is so
    * @param checkRecord judges the record once the promise has resolved
    */
   async prepare(
@@ -65,16 +66,17 @@ export class ReadyCandidate {
     coverage: Coverage,
     isQuiet: boolean,
     pause: (ms: number) => Promise<void>,
+    isOver: () => boolean,
     checkRecord: () => void,
   ): Promise<void> {
     const ms = isQuiet ? 0 : this.#random.next() ** 2 * 3 * this.#leaseMs;
     try {
       await pause(ms);
-      if (term.signal.aborted) return;
+      if (isOver()) return;
       judge.says(term.token);
       await term.ready();
     } catch (error) {
-      if (!term.signal.aborted) throw error;
+      if (!isOver()) throw error;
       return;
     }
     coverage.count('terms that said that they are ready');

@@ -307,7 +307,9 @@ export class CandidateProcess implements Client {
       world.fail('overlap', `${this.name} works for terms ${this.running.token} and ${term.token}`);
     }
     guarantees.checkBeginning(entry);
-    const preparing = this.#prepare(term);
+    const over = new AbortController();
+    term.signal.addEventListener('abort', () => over.abort(term.signal.reason), { once: true });
+    const preparing = this.#prepare(term, over.signal);
     this.running = entry;
     guarantees.terms.add(entry);
     void term.ended.then((outcome) => {
@@ -319,6 +321,7 @@ export class CandidateProcess implements Client {
       await this.#doWork(term, effects);
     } finally {
       await Promise.all(effects);
+      over.abort(new Error('the work is over'));
       await preparing;
       this.#endChild();
       entry.settledAtMs = this.host.presentMs;
@@ -327,15 +330,16 @@ export class CandidateProcess implements Client {
     }
   }
 
-  /** Ends with the term at the latest. */
-  async #prepare(term: Term<bigint>): Promise<void> {
+  /** Ends with the work at the latest. */
+  async #prepare(term: Term<bigint>, over: AbortSignal): Promise<void> {
     if (this.#readiness.options.ready === undefined) return;
     const { guarantees, coverage, isQuiet } = this.#sim;
     const { readiness } = guarantees;
     const record = this.#sim.recordOf(term.token);
     if (record?.holding !== undefined) readiness.begin(this.name, term, record.holding.ready);
-    const pause = (ms: number) => this.#pause(ms, term.signal);
-    await this.#readiness.prepare(term, readiness, coverage, isQuiet, pause, () =>
+    const pause = (ms: number) => this.#pause(ms, over);
+    const isOver = () => over.aborted;
+    await this.#readiness.prepare(term, readiness, coverage, isQuiet, pause, isOver, () =>
       this.#requireRecord(term, 'ready', (holding) => holding.ready !== false),
     );
   }

@@ -475,8 +475,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'core/held-term.js',
-        find: 'if (!this.isEnding && this.marginMs() <= 0)',
-        replace: 'if (false)',
+        find: "if (this.marginMs() <= 0)\n            this.#on({ on: 'lost'",
+        replace: "if (false)\n            this.#on({ on: 'lost'",
       },
     ],
     breaks: ['start'],

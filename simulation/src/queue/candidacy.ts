@@ -271,7 +271,9 @@ export class Candidacy {
       world.fail('overlap', `${this.name} works for terms ${this.running.token} and ${term.token}`);
     }
     guarantees.checkBeginning(entry);
-    const preparing = this.#prepare(term);
+    const over = new AbortController();
+    term.signal.addEventListener('abort', () => over.abort(term.signal.reason), { once: true });
+    const preparing = this.#prepare(term, over.signal);
     this.running = entry;
     guarantees.terms.add(entry);
     void term.ended.then((outcome) => {
@@ -286,6 +288,7 @@ export class Candidacy {
       await this.#doWork(term, effects);
     } finally {
       await Promise.all(effects);
+      over.abort(new Error('the work is over'));
       await preparing;
       entry.settledAtMs = host.presentMs;
       this.running = undefined;
@@ -293,16 +296,17 @@ export class Candidacy {
     }
   }
 
-  /** Ends with the term at the latest. */
-  async #prepare(term: Term<unknown>): Promise<void> {
+  /** Ends with the work at the latest. */
+  async #prepare(term: Term<unknown>, over: AbortSignal): Promise<void> {
     if (this.#readiness.options.ready === undefined) return;
     const { guarantees } = this.contest;
     const { coverage, isQuiet } = this.#sim;
     const { readiness } = guarantees;
     const shown = guarantees.shownOf(term.token);
     if (shown !== undefined) readiness.begin(this.name, term, shown.ready);
-    const pause = (ms: number) => this.#pause(ms, term.signal);
-    await this.#readiness.prepare(term, readiness, coverage, isQuiet, pause, () =>
+    const pause = (ms: number) => this.#pause(ms, over);
+    const isOver = () => over.aborted;
+    await this.#readiness.prepare(term, readiness, coverage, isQuiet, pause, isOver, () =>
       guarantees.checkReady(this, term.token),
     );
   }

@@ -41,3 +41,18 @@ export function electionNode(options: ZooKeeperOptions, election: string): strin
   const base = electionsNode(options);
   return `${base === '/' ? '' : base}/${election}`;
 }
+
+/** In the layout `node`, the record stands beside the node of the election (docs/stores/zookeeper-node.md). */
+const recordSuffix = '.incumbent';
+
+/** The nodes that show that an election is there: one of them is enough. */
+export function electionNodes(options: ZooKeeperOptions, election: string): readonly string[] {
+  const node = electionNode(options, election);
+  return options.layout === 'node' ? [node, `${node}${recordSuffix}`] : [node];
+}
+
+/** The name of the election that a node belongs to, by the name of the node. */
+export function electionOf({ layout }: ZooKeeperOptions, name: string): string {
+  const isRecord = layout === 'node' && name.endsWith(recordSuffix);
+  return isRecord ? name.slice(0, -recordSuffix.length) : name;
+}

@@ -5,7 +5,7 @@ import { zookeeper } from 'incumbent/zookeeper';
 import type { Environment, OpenStore, Servers, StoreNeeds } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { ZooKeeperLocation } from './location.ts';
-import { electionNode, electionsNode } from './location.ts';
+import { electionNode, electionNodes, electionOf, electionsNode } from './location.ts';
 import { nodeAcl } from './node-acl.ts';
 import { readSecrets, readTls } from './secrets.ts';
 import type { ServerReport } from './servers.ts';
@@ -116,9 +116,11 @@ function serversOf(store: OpenZooKeeper): Servers {
     observesMissing: true,
     ...(location.parameters.options.layout === 'golea' && { reopensMissing: true }),
     async missingPlace(election, signal) {
-      const node = electionNode(location.parameters.options, election);
-      const { stat } = await client.stat(node, { signal });
-      return stat === null ? `node ${node}` : undefined;
+      const nodes = electionNodes(location.parameters.options, election);
+      for (const node of nodes) {
+        if ((await client.stat(node, { signal })).stat !== null) return undefined;
+      }
+      return `node ${nodes[0]}`;
     },
     checkLease(leastMs) {
       const givenMs = client.session?.timeoutMs ?? askedTimeoutMs;
@@ -250,7 +252,7 @@ async function electionsBeside(
   try {
     const { children } = await client.getChildren(node, { signal });
     const names = children.filter((name) => node !== '/' || name !== 'zookeeper');
-    return names.map((name) => folder + name).sort();
+    return [...new Set(names.map((name) => folder + electionOf(options, name)))].sort();
   } catch (error) {
     signal.throwIfAborted();
     return error instanceof ZooKeeperError && error.code === 'NO_NODE' ? [] : undefined;
