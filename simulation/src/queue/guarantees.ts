@@ -474,7 +474,9 @@ export class QueueGuarantees {
       const { requests } = this.contest;
       // Of an operator that has given up it is not known any more what it has asked for.
       const isBeingEnded = requests.length > 0 && requests.every((what) => what === 'end');
-      if (!isOwn && isBeingEnded && this.#record?.ended !== true) {
+      // A candidate whose node was deleted by hand may take another one's for its own.
+      const isByOperator = this.sim.processOf(session) === undefined;
+      if (isByOperator && isBeingEnded && this.#record?.ended !== true) {
         world.fail('promoted', 'places are taken away before the election is marked as ended');
       }
       if (!isOwn) this.checkTaken(owner, session);
