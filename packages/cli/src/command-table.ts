@@ -115,6 +115,22 @@ function timingOptions(command: Command, heading: string): Command {
     );
 }
 
+/** Of commands that lead, and tell how that goes. */
+function eventOptions(command: Command): Command {
+  return command
+    .addOption(option('--json', 'write events as JSON, one object a line'))
+    .addOption(
+      option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(
+        wholeNumber(2, 1_048_575),
+      ),
+    )
+    .addOption(
+      option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+        listenAddress,
+      ),
+    );
+}
+
 export const commands: readonly CommandEntry[] = [
   command<RunOptions>({
     name: 'run',
@@ -256,18 +272,8 @@ export const commands: readonly CommandEntry[] = [
             '30s',
           ).argParser(duration),
         )
-        .addOption(option('--stdin', 'give our stdin to the program; else it reads /dev/null'))
-        .addOption(option('--json', 'write events as JSON, one object a line'))
-        .addOption(
-          option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(
-            wholeNumber(2, 1_048_575),
-          ),
-        )
-        .addOption(
-          option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
-            listenAddress,
-          ),
-        );
+        .addOption(option('--stdin', 'give our stdin to the program; else it reads /dev/null'));
+      eventOptions(command);
     },
     load: async () => (await import('./commands/run.ts')).run,
   }),
@@ -369,19 +375,7 @@ export const commands: readonly CommandEntry[] = [
             keyValue,
           ),
         );
-      timingOptions(command, 'Timing:')
-        .optionsGroup('Events and HTTP:')
-        .addOption(option('--json', 'write events as JSON, one object a line'))
-        .addOption(
-          option('--events-fd <n>', 'write events to this file descriptor', 'stderr').argParser(
-            wholeNumber(2, 1_048_575),
-          ),
-        )
-        .addOption(
-          option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
-            listenAddress,
-          ),
-        );
+      eventOptions(timingOptions(command, 'Timing:').optionsGroup('Events and HTTP:'));
     },
     load: async () => (await import('./commands/agent.ts')).agent,
   }),

@@ -7,7 +7,13 @@ import { StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.t
 import type { Scope } from '../../core/contest.ts';
 import type { Holder, LockReading, TakenLock } from '../../mechanisms/lock/store.ts';
 import type { CommitResult, Entry, Place, Watched } from '../../mechanisms/queue/store.ts';
-import type { NodeAcl, NodeContent, NodeStat, ZooKeeperClient } from './client.ts';
+import type {
+  NodeAcl,
+  NodeContent,
+  NodeStat,
+  ZooKeeperClient,
+  ZooKeeperTransaction,
+} from './client.ts';
 import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
 import type { LockNodes, Picture } from './lock-nodes.ts';
@@ -167,6 +173,23 @@ export abstract class HeldNode {
         'timing was derived: make another backend from the client, and give all servers the same ' +
         'tickTime and maxSessionTimeout',
     );
+  }
+
+  /** The claim ends with the lock, whoever has taken it away. */
+  protected async commitRelease(
+    place: Place,
+    transaction: ZooKeeperTransaction,
+    isLock: (index: number) => boolean,
+    signal: AbortSignal,
+  ): Promise<CommitResult> {
+    let outcome: CommitResult = { outcome: 'ok', version: undefined };
+    try {
+      await transaction.commit({ signal });
+    } catch (error) {
+      outcome = outcomeOf(error, isLock);
+    }
+    if (outcome.outcome !== 'conflict') this.unclaim(place);
+    return outcome;
   }
 
   protected unclaim(place: Place): void {

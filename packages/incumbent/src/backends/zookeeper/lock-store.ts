@@ -186,14 +186,8 @@ export class ZooKeeperLockStore extends HeldNode implements LockStore {
         }
       }
       transaction.delete(this.nodes.lockPath, lock.stat.version);
-      let outcome: CommitResult = { outcome: 'ok', version: undefined };
-      try {
-        await transaction.commit({ signal });
-      } catch (error) {
-        outcome = outcomeOf(error, (index) => record === undefined && index === 0);
-      }
-      if (outcome.outcome !== 'conflict') this.unclaim(place);
-      return outcome;
+      const isLock = (index: number) => record === undefined && index === 0;
+      return this.commitRelease(place, transaction, isLock, signal);
     });
   }
 

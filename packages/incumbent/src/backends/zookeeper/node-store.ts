@@ -194,14 +194,7 @@ export class ZooKeeperNodeStore extends HeldNode implements LockStore {
       if (record !== undefined && own !== undefined) {
         transaction.set(this.nodes.path, encodeLeft(record), own);
       }
-      let outcome: CommitResult = { outcome: 'ok', version: undefined };
-      try {
-        await transaction.commit({ signal });
-      } catch (error) {
-        outcome = outcomeOf(error, (index) => index === 0);
-      }
-      if (outcome.outcome !== 'conflict') this.unclaim(place);
-      return outcome;
+      return this.commitRelease(place, transaction, (index) => index === 0, signal);
     });
   }
 
