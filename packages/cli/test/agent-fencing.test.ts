@@ -6,7 +6,7 @@ import { asProgram, parseCall } from '../src/agent/calls.ts';
 import type { FenceMethod } from '../src/agent/fencing.ts';
 import { fenceProgram, fenceUntilOne, parseFence, parsePlace } from '../src/agent/fencing.ts';
 import { killListenerScript } from '../src/agent/kill-listener.ts';
-import { within } from '../src/agent/within.ts';
+import { within } from '../src/within.ts';
 
 const target = (...addresses: string[]): UncleanLeader => ({
   id: 'host-7',

@@ -121,6 +121,28 @@ describe('a term that has to become ready', () => {
     expect((await end(all)).reason).toBe('not-ready');
   });
 
+  test('does not become ready while it is renewed for work that was told to stop', async () => {
+    const all = setUp({ readiness }, { state });
+    const { clock, term, script, fail } = all;
+    await term.announce();
+    const { confirm } = script;
+    fail();
+    term.ready().catch(() => {});
+    await clock.advance(1_000);
+    expect(term.isReady).toBe(true);
+    term.resign();
+    expect(term.isReady).toBe(false);
+    // The store answers again, and the work has not settled.
+    const shown: unknown[] = [];
+    script.confirm = (want, signal) => {
+      shown.push(want.ready);
+      return confirm(want, signal);
+    };
+    await clock.advance(10_000);
+    expect(new Set(shown)).toEqual(new Set([false]));
+    expect((await end(all)).reason).toBe('resigned');
+  });
+
   test('goes on once the record shows it', async () => {
     const all = setUp({ readiness }, { state });
     const { clock, term, confirmed } = all;

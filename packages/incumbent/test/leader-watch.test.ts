@@ -248,6 +248,21 @@ test('a view that was observed before a look counts less than the finding of the
   stop();
 });
 
+test('a view of a leader that was not ready yet counts less than a look that found it ready', async () => {
+  const { fake, watch, seen, stop } = start();
+  const preparing = { ...ledBy(b, 2n), ready: false };
+  fake.show(preparing);
+  await hasSeen(seen, 1);
+  fake.look = async () => ledBy(b, 2n);
+  watch.lookAgain();
+  await hasSeen(seen, 2);
+  // Read before b was ready, told late.
+  fake.show({ ...preparing });
+  await hasSeen(seen, 3);
+  expect(watch.sight).toMatchObject({ state: 'led', token: 2n, ready: true });
+  stop();
+});
+
 test('the record may be begun anew after a look', async () => {
   const { fake, watch, seen, stop } = start();
   fake.show(unknown);

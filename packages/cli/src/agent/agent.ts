@@ -8,6 +8,7 @@ import type { GuardKeeper } from '../run/guard-keeper.ts';
 import { describeExit, runGuarded } from '../run/leadership.ts';
 import type { LiveStatus } from '../run/listen.ts';
 import { reachStore, sleep } from '../run/reach-store.ts';
+import { within } from '../within.ts';
 import type { Call, CallContext } from './calls.ts';
 import { asProgram, lookAtHealth, run } from './calls.ts';
 import type { FenceMethod, SshOptions } from './fencing.ts';
@@ -15,7 +16,6 @@ import { fenceProgram, fenceUntilOne } from './fencing.ts';
 import type { ProcessGuard } from './process-guard.ts';
 import type { ServiceEvent, ServiceState } from './service-state.ts';
 import { isSettled, nextServiceState } from './service-state.ts';
-import { within } from './within.ts';
 
 export interface AgentOptions {
   readonly health: Call;

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '../failure.ts';
 import type { ProgramSpec } from '../guard/index.ts';
-import { CommandFailedError, runShellCheck } from '../run/shell-check.ts';
+import { CommandFailedError, requireCommand, runShellCheck } from '../run/shell-check.ts';
 import type { Health } from './service-state.ts';
 
 /** How the agent tells the service something: a shell command, or a request to this machine. */
@@ -24,7 +24,7 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
  * @throws UsageError
  */
 export function parseCall(option: string, text: string): Call {
-  if (text.trim() === '') throw new UsageError(`${option} is empty: give a command or a URL`);
+  requireCommand(option, text, 'a command or a URL');
   if (!/^https?:\/\//i.test(text)) return { kind: 'shell', option, command: text };
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw new UsageError(`${option} "${text}" is not a URL`);

@@ -15,6 +15,7 @@ import { painter } from '../terminal/style.ts';
 import { padStart, toJson } from '../terminal/text.ts';
 import { FencedLog } from '../trial/fenced-log.ts';
 import type { Violation } from '../trial/judge.ts';
+import { within } from '../within.ts';
 
 const lease = '3s';
 /** The whole story takes some 15 s. */
@@ -62,12 +63,12 @@ export async function demo(options: DemoOptions, context: Context): Promise<numb
   process.once('exit', lastResort);
 
   try {
-    const tooLong = AbortSignal.timeout(longestMs);
-    const signal = AbortSignal.any([context.signal, tooLong]);
     const election = createElection({ name: fleet.election, backend: store.backend, lease });
     try {
-      const vacate = () => election.vacate({ signal });
-      await Promise.race([play({ scene, fleet, log, tell, vacate }, signal), fleet.broken]);
+      await within(longestMs, 'the demo', context.signal, (signal) => {
+        const vacate = () => election.vacate({ signal });
+        return Promise.race([play({ scene, fleet, log, tell, vacate }, signal), fleet.broken]);
+      });
     } finally {
       await election.close();
       scene.freeze();

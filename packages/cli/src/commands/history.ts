@@ -93,6 +93,7 @@ function asRow(term: TermRow, nowUnixMs: number): Cell[] {
 }
 
 const badEnds: ReadonlySet<string> = new Set([
+  'not-ready',
   'unclean',
   'work-failed',
   'renewal-failed',

@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
-import { createElection, parseDuration, StoreUnsuitableError } from 'incumbent';
+import { createElection, formatDuration, parseDuration, StoreUnsuitableError } from 'incumbent';
 import { missingPlace } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
@@ -16,9 +16,11 @@ import { fenceHook } from '../run/leadership.ts';
 import { patienceMs } from '../run/reach-store.ts';
 import type { Readiness } from '../run/readiness.ts';
 import { Runner } from '../run/runner.ts';
-import { runShellCheck } from '../run/shell-check.ts';
+import { requireCommand, runShellCheck } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
+/** Two checks are at least this far apart. */
+const shortestCheckMs = 10;
 /** Longer than this a start does not wait for a hint. */
 const hintMs = 2_000;
 
@@ -43,6 +45,8 @@ export async function run(options: RunOptions, context: Context): Promise<number
   if (problem !== undefined)
     throw new CommandError('CANNOT_RUN', problem.exitCode, problem.message);
 
+  if (options.health !== undefined) requireCommand('--health', options.health);
+  for (const command of options.onUnclean ?? []) requireCommand('--on-unclean', command);
   if (options.healthEvery !== undefined && options.health === undefined) {
     throw new UsageError(
       `--health-every ${options.healthEvery} says how often --health runs, and there is no --health: ` +
@@ -104,13 +108,11 @@ export async function run(options: RunOptions, context: Context): Promise<number
     ...(readiness === undefined ? {} : { readiness }),
     ...(options.listen === undefined ? {} : { listen: options.listen }),
   });
-  const { health } = options;
+  const { health, onUnclean = [] } = options;
   const campaign: CampaignOnceOptions & { holdAtLeast?: string } = {
     actors: 'declared',
     onBelief: (deadline) => guard.belief(deadline),
-    onUnclean: (options.onUnclean ?? []).map((command) =>
-      fenceHook(command, programEnv, cwd, runner),
-    ),
+    onUnclean: onUnclean.map((command) => fenceHook(command, programEnv, cwd, runner)),
     ...(readiness === undefined ? {} : { ready: 'manual' }),
     ...(options.readyTimeout === undefined ? {} : { readyTimeout: options.readyTimeout }),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
@@ -222,7 +224,15 @@ function readinessOf(options: RunOptions): Readiness | undefined {
     );
   }
   if (command !== undefined) {
-    return { by: 'command', command, everyMs: parseDuration('--ready-every', readyEvery ?? '1s') };
+    requireCommand('--ready-when', command);
+    const everyMs = parseDuration('--ready-every', readyEvery ?? '1s');
+    if (everyMs < shortestCheckMs) {
+      throw new UsageError(
+        `--ready-every ${readyEvery} is both the pause between two checks and the longest time of one: ` +
+          `give at least ${formatDuration(shortestCheckMs)}`,
+      );
+    }
+    return { by: 'command', command, everyMs };
   }
   if (notify) return { by: 'notification' };
   if (readyTimeout === undefined) return undefined;

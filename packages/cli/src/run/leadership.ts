@@ -7,6 +7,7 @@ import { monotonicMs } from '../guard/protocol.ts';
 import type { EventLog } from './events.ts';
 import { describe } from './events.ts';
 import type { GuardKeeper } from './guard-keeper.ts';
+import type { ReadinessWatch } from './readiness.ts';
 
 export interface Supervision {
   readonly guard: GuardKeeper;
@@ -21,6 +22,7 @@ export interface Supervision {
 /**
  * Runs `spec` while `term` lasts. Settles only when the whole process group is gone, because the
  * seat waits for that.
+ * @param readiness asks whether the program is ready while it runs
  * @returns how the program ended, or undefined when the term ended it (or before it began)
  * @throws GuardError CANNOT_START; the term's end
  */
@@ -28,7 +30,7 @@ export async function runInTerm(
   term: Term<unknown>,
   spec: ProgramSpec,
   run: Supervision,
-  onStarted: () => void = () => {},
+  readiness?: ReadinessWatch,
 ): Promise<ProgramExit | undefined> {
   const guard = await run.guard.get();
   let program: GuardedProgram;
@@ -61,8 +63,10 @@ export async function runInTerm(
       sentence: `started ${spec.program} (pid ${program.pid})`,
       fields: { token: term.token, pid: program.pid },
     });
-    onStarted();
+    readiness?.begin();
     const exit = await program.exited;
+    // A check that succeeds from now on was answered by something else.
+    readiness?.stop();
     await program.gone;
     run.events.emit({
       event: 'exited',

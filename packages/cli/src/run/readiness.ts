@@ -1,6 +1,7 @@
 /** When the program of a term is ready, and who says so. */
 import { execFile } from 'node:child_process';
-import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { constants, openSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,13 +10,17 @@ import { promisify } from 'node:util';
 import type { Term } from 'incumbent';
 import type { ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
-import { runShellCheck } from './shell-check.ts';
+import { within } from '../within.ts';
+import { CommandFailedError, runShellCheck } from './shell-check.ts';
 
 export type Readiness =
   /** A shell command ends with 0. It runs once in `everyMs`, and may take as long. */
   | { readonly by: 'command'; readonly command: string; readonly everyMs: number }
   /** The program writes a line `READY=1` to a named pipe, whose path is in `INCUMBENT_NOTIFY`. */
   | { readonly by: 'notification' };
+
+/** Folder and pipe are made in this time, or the program is not started. */
+const pipeWithinMs = 5_000;
 
 /** A program that says more than this without a line break says nothing. */
 const longestLine = 4_096;
@@ -48,14 +53,14 @@ export class ReadinessWatch {
     this.spec = { ...spec, env };
   }
 
-  /** @throws GuardError when the named pipe cannot be made */
+  /** @throws GuardError when the named pipe cannot be made; the end of the term */
   static async open(
     readiness: Readiness,
     spec: ProgramSpec,
     term: Term,
     onTrouble: (error: unknown) => void,
   ): Promise<ReadinessWatch> {
-    const pipe = readiness.by === 'notification' ? await makePipe() : undefined;
+    const pipe = readiness.by === 'notification' ? await makePipe(term.signal) : undefined;
     return new ReadinessWatch(readiness, spec, term, pipe, onTrouble);
   }
 
@@ -71,23 +76,33 @@ export class ReadinessWatch {
     });
   }
 
-  close(): void {
+  /** Nothing makes the term ready any more. A check that still runs is killed. */
+  stop(): void {
     this.#stop.abort();
-    this.#pipe?.remove();
+  }
+
+  /** Stops, and removes what the watch has made. Never rejects. */
+  async close(): Promise<void> {
+    this.stop();
+    await this.#pipe?.remove();
   }
 
   async #ask(command: string, everyMs: number): Promise<void> {
     const { signal } = this.#stop;
     const { env, cwd } = this.spec;
+    let isTold = false;
     while (!signal.aborted) {
       const pause = sleep(everyMs, undefined, { signal }).catch(() => {});
-      const bound = AbortSignal.any([signal, AbortSignal.timeout(everyMs)]);
       try {
-        await runShellCheck('--ready-when', command, env, cwd, bound);
+        await within(everyMs, '--ready-when', signal, (bound) =>
+          runShellCheck('--ready-when', command, env, cwd, bound),
+        );
         this.#isReady();
         return;
-      } catch {
+      } catch (error) {
         // Not ready yet. `--ready-timeout` ends a term that never is.
+        if (isUnusable(error) && !isTold) this.#onTrouble(error);
+        isTold ||= isUnusable(error);
       }
       await pause;
     }
@@ -103,10 +118,16 @@ export class ReadinessWatch {
   }
 }
 
-async function makePipe(): Promise<NamedPipe> {
+/** The shell cannot run the command, so it will never say that the program is ready. */
+function isUnusable(error: unknown): boolean {
+  return error instanceof CommandFailedError && (error.exitCode === 126 || error.exitCode === 127);
+}
+
+async function makePipe(signal: AbortSignal): Promise<NamedPipe> {
   try {
-    return await NamedPipe.make();
+    return await NamedPipe.make(signal);
   } catch (error) {
+    signal.throwIfAborted();
     const why = `the named pipe of --notify cannot be made: ${(error as Error).message}`;
     throw new GuardError('CANNOT_START', why);
   }
@@ -130,15 +151,16 @@ class NamedPipe {
     this.#socket.on('error', () => {});
   }
 
-  static async make(): Promise<NamedPipe> {
+  static async make(signal: AbortSignal): Promise<NamedPipe> {
     // Only this user may enter it.
-    const directory = mkdtempSync(join(tmpdir(), 'incumbent-notify-'));
+    const directory = await mkdtemp(join(tmpdir(), 'incumbent-notify-'));
     try {
       const path = join(directory, 'notify');
-      await promisify(execFile)('mkfifo', ['-m', '600', path]);
+      const bounds = { signal, timeout: pipeWithinMs };
+      await promisify(execFile)('mkfifo', ['-m', '600', path], bounds);
       return new NamedPipe(directory, path);
     } catch (error) {
-      rmSync(directory, { recursive: true, force: true });
+      await removeFolder(directory);
       throw error;
     }
   }
@@ -152,8 +174,13 @@ class NamedPipe {
     });
   }
 
-  remove(): void {
+  async remove(): Promise<void> {
     this.#socket.destroy();
-    rmSync(this.#directory, { recursive: true, force: true });
+    await removeFolder(this.#directory);
   }
+}
+
+/** A folder that stays is no reason for another end of the run. */
+async function removeFolder(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true }).catch(() => {});
 }

@@ -63,6 +63,7 @@ export class Runner implements Supervision {
   #term: Term | undefined;
   #interruptedBy: NodeJS.Signals | undefined;
   #killTimer: NodeJS.Timeout | undefined;
+  #watch: ReadinessWatch | undefined;
   #abandoned: (reason: Error) => void = () => {};
   /** Monotonic: when the last term began. */
   #startedMs = 0;
@@ -122,6 +123,8 @@ export class Runner implements Supervision {
       listener?.close();
       removeListeners();
       clearTimeout(this.#killTimer);
+      // That of a program which does not die.
+      await this.#watch?.close();
       await this.#election.close();
       await this.guard.close();
       await this.events.close();
@@ -218,10 +221,11 @@ export class Runner implements Supervision {
         fields: { what: 'readiness', error: describe(error) },
       }),
     );
+    this.#watch = watch;
     try {
-      return await runInTerm(term, watch.spec, this, () => watch.begin());
+      return await runInTerm(term, watch.spec, this, watch);
     } finally {
-      watch.close();
+      await watch.close();
     }
   }
 

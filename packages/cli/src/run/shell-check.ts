@@ -1,4 +1,14 @@
 import { spawn } from 'node:child_process';
+import { UsageError } from '../failure.ts';
+
+/**
+ * The shell takes a command without words for a success: a check or a fence that always passes.
+ * @param option the option that has the value
+ * @throws UsageError
+ */
+export function requireCommand(option: string, command: string, kinds = 'a command'): void {
+  if (command.trim() === '') throw new UsageError(`${option} is empty: give ${kinds}`);
+}
 
 /** A command that ended with another code than 0, or by a signal. */
 export class CommandFailedError extends Error {

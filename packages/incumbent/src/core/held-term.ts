@@ -82,6 +82,8 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   #closingTimer: Timer | undefined;
   /** Ends a term that no record shows as ready in time. */
   #readyTimer: Timer | undefined;
+  /** The revision of the wanted state that says first that the work is ready. */
+  #readyRevision: number | undefined;
   #isWorkOfLead = false;
   #endListener: (() => void) | undefined;
 
@@ -181,6 +183,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     signal?.throwIfAborted();
     if (!this.isReady) {
       this.#want({ ...this.#wanted.state, ready: undefined });
+      this.#readyRevision = this.#wanted.revision;
       // Not left to the wait below: its caller may give up sooner than the record shows it.
       this.#wanted.untilShown(this.#work.signal).then(
         () => {
@@ -498,6 +501,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
 
   #stopWork({ reason, error }: TermEnd): void {
     this.#readyTimer?.cancel();
+    const revision = this.#readyRevision;
+    // A term that is renewed while its work stops must not become ready by that.
+    if (revision !== undefined && !this.#wanted.shows(revision)) {
+      this.#want({ ...this.#wanted.state, ready: false });
+    }
     this.#work.abort(
       new TermEndedError(
         reason,

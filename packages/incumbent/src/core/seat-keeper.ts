@@ -118,7 +118,10 @@ export class SeatKeeper<Guard> {
     } finally {
       this.#operation = undefined;
     }
-    if (error !== undefined) scope.onAnswer?.(false);
+    if (error !== undefined) {
+      scope.onAnswer?.(false);
+      scope.onTrouble('confirming the term', error);
+    }
     tell({ on: 'unconfirmed' });
     publish('incumbent:unconfirmed', term, { token, remainingMs: belief.remainingMs(), error });
     look();

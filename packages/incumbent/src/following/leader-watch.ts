@@ -173,6 +173,13 @@ function isNews(view: View, sight: Sight): boolean {
   return view.token === undefined ? isOther : view.token > known;
 }
 
+/** True when `view` tells of an earlier term, or of the same term before it was ready. */
+function isOlder(view: View, found: View): boolean {
+  if (view.token === undefined || found.token === undefined) return false;
+  if (view.token !== found.token) return view.token < found.token;
+  return view.state === 'led' && !isReady(view) && isReady(found);
+}
+
 /** One observation from its beginning to its end. */
 class Observing {
   readonly #election: Election;
@@ -184,8 +191,8 @@ class Observing {
   #lastAskedMs = Number.NEGATIVE_INFINITY;
   /** How many views the observation has reported. */
   #told = 0;
-  /** The token of the newest term that a look has found since the observation last reported. */
-  #foundToken: bigint | undefined;
+  /** The newest finding of a look since the observation last reported. */
+  #found: View | undefined;
   #pauseMs = firstPauseMs;
   #notBeforeMs = 0;
 
@@ -235,9 +242,9 @@ class Observing {
    * finding, the store is asked once more. The election may have been begun anew as well.
    */
   async #settle(view: View): Promise<View> {
-    const found = this.#foundToken;
-    this.#foundToken = undefined;
-    if (view.token === undefined || found === undefined || view.token >= found) return view;
+    const found = this.#found;
+    this.#found = undefined;
+    if (found === undefined || !isOlder(view, found)) return view;
     try {
       return await this.#election.leader({ signal: this.#end.signal });
     } catch {
@@ -270,7 +277,7 @@ class Observing {
       const view = await this.#election.leader({ signal });
       // A view that the observation reported meanwhile may be newer.
       if (signal.aborted || told !== this.#told) return;
-      this.#foundToken = view.token;
+      this.#found = view;
       see(view);
     } catch {
       // The observation reports the store's trouble.

@@ -197,10 +197,11 @@ export class LeaderGate {
   }
 
   #elsewhere({ request, carried }: Exchange): Elsewhere | undefined {
-    const leader = this.#follower.leader;
+    const { leader, token: newest } = this.#follower;
+    // Also while the known leader is not ready: the one that the request knows of may be.
+    if (newest !== undefined && newest < carried) this.#follower.lookAgain();
     if (leader === undefined) return undefined;
     const { token, info } = leader;
-    if (token !== undefined && token < carried) this.#follower.lookAgain();
     if (token !== undefined && (token <= this.#ownToken || token < carried)) return undefined;
     const origin = this.#originOf(request, info);
     if (origin === undefined || isSelf(request, origin)) return undefined;
