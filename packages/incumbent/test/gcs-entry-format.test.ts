@@ -67,7 +67,7 @@ const read = (entry: RaceEntry, writtenUnixMs: number | undefined = nowMs, versi
 
 /** The entry that was written, and the record that it is read as. */
 function write(next: LeaseRecord, base?: LeaseRecord, wallMs = nowMs) {
-  const sent = (ms: number) => ({ wallMs: ms, believedUntilMs: ms });
+  const sent = (ms: number) => ({ wallMs: ms, storeMs: ms, believedUntilMs: ms });
   const replaced =
     base === undefined
       ? undefined
@@ -188,17 +188,30 @@ describe('our entries as a Go program sees them', () => {
   });
 
   test('a term that is not over before our belief is, by any clock', () => {
-    const sending = { wallMs: nowMs, believedUntilMs: nowMs + 60_000 };
+    const sending = { wallMs: nowMs, storeMs: nowMs, believedUntilMs: nowMs + 60_000 };
     const entry = entryOfRecord(undefined, record(), sending);
     expect(unixMsOf(entry.termExpiry)).toBe(nowMs + 60_000);
     const vacant = entryOfRecord(undefined, record({ holding: undefined }), sending);
     expect(unixMsOf(vacant.termExpiry)).toBe(nowMs);
   });
 
+  test('times of the store, although the clock of this machine is ten minutes ahead', () => {
+    const aheadMs = nowMs + 600_000;
+    const sending = { wallMs: aheadMs, storeMs: nowMs, believedUntilMs: nowMs + 5_000 };
+    const expiryOf = (fields: Partial<LeaseRecord>) =>
+      unixMsOf(entryOfRecord(undefined, record(fields), sending).termExpiry) - nowMs;
+    expect(expiryOf({})).toBe(record().leaseMs);
+    expect(expiryOf({ holding: undefined })).toBe(0);
+    const reservation = { for: 'b', reserveMs: 7_000, untilUnixMs: aheadMs + 7_000 };
+    expect(expiryOf({ holding: undefined, reservation })).toBe(7_000);
+    const held = { ms: 90_000, untilUnixMs: aheadMs + 90_000 };
+    expect(expiryOf({ holding: { ...holder, held } })).toBe(90_000);
+  });
+
   test('a seat that an operator vacates by force beside a Go program as vacant', () => {
     const far = goEntry({ termExpiry: timestampOf(Date.UTC(2090, 0)) });
     const foreign = { entry: far, record: read(far) };
-    const sending = { wallMs: nowMs, believedUntilMs: nowMs };
+    const sending = { wallMs: nowMs, storeMs: nowMs, believedUntilMs: nowMs };
     const entry = entryOfRecord(foreign, { ...foreign.record, holding: undefined }, sending);
     expect(unixMsOf(entry.termExpiry)).toBe(nowMs);
     expect(entry.electionNumber).toBe(41n);
@@ -339,7 +352,7 @@ describe('the entries of a Go program as we see them', () => {
 
   test('a candidate of ours that has won after it: its number and one, a field of ours', () => {
     const foreign = { entry: goEntry(), record: read(goEntry()) };
-    const sent = { wallMs: nowMs, believedUntilMs: nowMs };
+    const sent = { wallMs: nowMs, storeMs: nowMs, believedUntilMs: nowMs };
     const won = entryOfRecord(foreign, record({ token: 42n }), sent);
     expect(won).toMatchObject({ electionNumber: 42n, leaderId: 'host-7' });
     expect(ourRecord(won, format)?.token).toBe(42n);

@@ -80,6 +80,12 @@ export function nodeRedis<Client extends NodeRedisClient>(
         'package redis: not a cluster, a pool or a Sentinel',
     );
   }
+  if ('keyPrefix' in options && !('_keyPrefix' in model)) {
+    throw new InvalidOptionError(
+      `nodeRedis: this version of the package redis ignores keyPrefix ${show(options.keyPrefix)}, so other ` +
+        'keys would be written: take redis 6.1 or newer, or ioredis',
+    );
+  }
   const create = (address: HostAndPort): Client => {
     // createClient makes a class with all commands at each call, which blocks the process for a
     // while.

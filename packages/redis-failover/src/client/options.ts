@@ -85,11 +85,11 @@ const otherNames: Readonly<Record<string, string>> = {
   master_only: "reads: 'primary'",
   safe_mode: 'safeMode',
   verify_role: 'verifyRole',
-  retry_failure: 'maxWait: 0 for no retries',
+  retry_failure: 'maxWait: how long reads, and commands that were not sent yet, are tried again',
   max_retries: 'maxWait',
   password: 'an option of nodeRedis() or ioredis()',
   db: 'an option of ioredis(), or database of nodeRedis()',
-  namespace: 'keyPrefix of nodeRedis() or ioredis()',
+  namespace: 'keyPrefix of nodeRedis() or ioredis(), with a colon at its end: "app:" for "app"',
   logger: 'onChange',
 };
 

@@ -109,6 +109,8 @@ export function isForeign(incarnation: string): boolean {
 export interface Sending {
   /** This machine's wall clock, read just before it is sent. */
   readonly wallMs: number;
+  /** The time by the store's clock at the same moment, or as late as it can be. */
+  readonly storeMs: number;
   /** Until when the sender may believe in the entry, by the clock of any Go program. */
   readonly believedUntilMs: number;
 }
@@ -151,14 +153,16 @@ function isByOperator(base: LeaseRecord, next: LeaseRecord): boolean {
  */
 function termExpiry(
   { ended, holding, leaseMs, reservation }: LeaseRecord,
-  { wallMs, believedUntilMs }: Sending,
+  { wallMs, storeMs, believedUntilMs }: Sending,
 ): Timestamp {
   if (ended) return never;
+  // The record has times of this machine's clock, which may be far off. A Go program's is not.
+  const byStore = (unixMs: number) => storeMs + (unixMs - wallMs);
   if (holding === undefined) {
-    return timestampOf(Math.max(wallMs, reservation?.untilUnixMs ?? wallMs));
+    return timestampOf(Math.max(storeMs, byStore(reservation?.untilUnixMs ?? wallMs)));
   }
-  const heldUntilMs = holding.held?.untilUnixMs ?? wallMs;
-  return timestampOf(Math.max(wallMs + leaseMs, believedUntilMs, heldUntilMs));
+  const heldUntilMs = byStore(holding.held?.untilUnixMs ?? wallMs);
+  return timestampOf(Math.max(storeMs + leaseMs, believedUntilMs, heldUntilMs));
 }
 
 function electionNumber(token: bigint): bigint {

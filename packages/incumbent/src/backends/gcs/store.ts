@@ -129,6 +129,7 @@ export class GcsStore implements LeaseStore {
     const storeMs = this.#storeClock.latestMs(now) ?? now.wallMs;
     return {
       wallMs: now.wallMs,
+      storeMs,
       believedUntilMs: storeMs + longestBeliefMs + this.#format.maxClockSkewMs,
     };
   }
