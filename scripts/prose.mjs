@@ -11,10 +11,12 @@ import { commentsOf } from './prose/comments.mjs';
 import { exceptions } from './prose/exceptions.mjs';
 import { countsOf, faultsOf, limits } from './prose/rules.mjs';
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { counts: { type: 'boolean', default: false } },
-});
+const usage = 'node scripts/prose.mjs [--counts] [PATH…]';
+const { values, positionals } = parse();
+if (values.help) {
+  console.log(`${usage}\n\n  --counts  prints the numbers of each folder`);
+  process.exit(0);
+}
 const listed = execFileSync('git', ['ls-files', '-z', '--', ...positionals], { cwd: root });
 const pages = /\.md$/;
 const sources = /\.[cm]?[jt]s$/;
@@ -108,4 +110,14 @@ function sum(counts) {
   const all = empty();
   for (const each of counts) for (const name of Object.keys(all)) all[name] += each[name];
   return all;
+}
+
+function parse() {
+  const options = { counts: { type: 'boolean', default: false }, help: { type: 'boolean' } };
+  try {
+    return parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    console.error(`${error.message}\nUsage: ${usage}`);
+    process.exit(2);
+  }
 }

@@ -1,11 +1,13 @@
 /**
- * Every piece of TypeScript or JavaScript on a page is type-checked. Pages whose code is cut from
+ * Every piece of TypeScript or JavaScript on a page is type-checked. One that is marked (```ts runnable)
+ * is also run, as a program of its own with the built library. Pages whose code is cut from
  * programs of the repository are held to those by tests of their own.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { contextOf, contexts } from './support/snippet-context.ts';
 
@@ -23,8 +25,10 @@ const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: repository, encod
 const snippets = pages.flatMap((page) => {
   const text = readFileSync(join(repository, page), 'utf8');
   const languages = page === runElsewhere ? 'ts' : 'ts|js';
-  const fence = new RegExp(`^\`\`\`(?:${languages})\\b[^\\n]*\\n(.*?)^\`\`\``, 'gms');
-  return [...text.matchAll(fence)].map(([, code = ''], i) => ({ page, number: i + 1, code }));
+  const fence = new RegExp(`^\`\`\`(?:${languages})\\b([^\\n]*)\\n(.*?)^\`\`\``, 'gms');
+  return [...text.matchAll(fence)].map(([, mark = '', code = ''], i) => {
+    return { page, number: i + 1, code, isRunnable: mark.trim() === 'runnable' };
+  });
 });
 
 // Beside the examples, so that packages are found.
@@ -85,3 +89,34 @@ it('would not, if a page called what is not there', () => {
 it('is given no name for a page that is gone', () => {
   for (const page of Object.keys(contexts)) expect(pages).toContain(page);
 });
+
+/** Needs nothing but the library and this machine. */
+const isProgram = (page: string, code: string) =>
+  /^import [^;]* from 'incumbent\/(?:file|memory)';$/m.test(code) &&
+  !/ from '(?!incumbent(?:'|\/(?:file|memory)'))/.test(code) &&
+  contextOf(page, code) === '';
+
+it('marks every whole program on the stores of this machine', () => {
+  const marked = snippets.filter(({ isRunnable }) => isRunnable);
+  const programs = snippets.filter(({ page, code }) => isProgram(page, code));
+  expect(marked.length).toBeGreaterThanOrEqual(6);
+  expect(marked.map(nameOf)).toEqual(programs.map(nameOf));
+});
+
+const run = promisify(execFile);
+
+it.each(snippets.filter(({ isRunnable }) => isRunnable).map((one) => [nameOf(one), one.code]))(
+  'runs: %s',
+  async (name, code) => {
+    const program = join(directory, name.replace(/ts$/, 'mjs'));
+    // Not the directory of this machine that the page names.
+    const store = `${program}.store`;
+    writeFileSync(program, code.replaceAll(/\/var\/(?:tmp|lib)\/incumbent/g, store));
+    const { stdout, stderr } = await run(process.execPath, [program], { cwd: directory });
+    expect(stderr).toBe('');
+    // What it says it does: every text that it prints as it stands.
+    for (const [, text = ''] of code.matchAll(/console\.log\('([^']*)'\)/g)) {
+      expect(stdout).toContain(text);
+    }
+  },
+);

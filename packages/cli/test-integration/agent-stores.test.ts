@@ -3,7 +3,7 @@ import { postgresAvailable, startPostgres } from '@incumbent/servers';
 import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import type { NodeSettings, ServiceNode } from './support/agents.ts';
-import { cluster, failOver, failovers, test } from './support/agents.ts';
+import { cluster, failOver, failovers, takesOver, test } from './support/agents.ts';
 import { checkOneAtATime, isAlive } from './support/run-process.ts';
 
 const stores = [
@@ -41,8 +41,7 @@ describe.each(stores)('on $name', ({ missing, open }) => {
     'an agent gets %s: its service is fenced, and then another one is active',
     async (signal, { lab }) => {
       const [a, b] = (await cluster(lab, ['a', 'b'], place(signal))) as [ServiceNode, ServiceNode];
-      a.agent.kill(signal);
-      await b.isActive();
+      await takesOver(b, `agent gets ${signal}`, 'agentLostMs', () => a.agent.kill(signal));
       expect(isAlive(a.pid)).toBe(false);
       checkOneAtATime(lab.stamps());
     },

@@ -1,7 +1,7 @@
 // `incumbent agent`: services that run by themselves, on real stores. Whatever happens to agents and
 // services, the log of the services shows one active at a time.
 import { expect } from 'vitest';
-import { cluster, failOver, failovers, killFence, ServiceNode, test } from './support/agents.ts';
+import { cluster, failOver, failovers, killFence, ServiceNode, takesOver, test } from './support/agents.ts';
 import type { RunEvent } from './support/run-process.ts';
 import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
@@ -19,10 +19,11 @@ test.concurrent('an agent is killed: its service is fenced, and then another one
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
-  a.agent.kill('SIGKILL');
-  // Nothing stops it.
-  expect(await a.role()).toBe('active 1');
-  await b.isActive();
+  await takesOver(b, 'agent killed', 'agentLostMs', async () => {
+    a.agent.kill('SIGKILL');
+    // Nothing stops it.
+    expect(await a.role()).toBe('active 1');
+  });
   expect(isAlive(a.pid)).toBe(false);
   await b.agent.event('active');
   order(
@@ -42,8 +43,7 @@ test.concurrent('an agent is frozen: its service is fenced, and it steers it aga
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
-  a.agent.kill('SIGSTOP');
-  await b.isActive();
+  await takesOver(b, 'agent frozen', 'agentLostMs', () => a.agent.kill('SIGSTOP'));
   expect(isAlive(a.pid)).toBe(false);
   a.agent.kill('SIGCONT');
   await a.agent.event('standby-failed');
@@ -63,8 +63,7 @@ test.concurrent('a service is killed: another one is active, and the first comes
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
-  a.killService();
-  await b.isActive();
+  await takesOver(b, 'service killed', 'serviceLostMs', () => a.killService());
   await a.startService();
   expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: false });
   await a.agent.event('waiting', 2);
@@ -78,8 +77,7 @@ test.concurrent('a service hangs while it is active: it is fenced before another
   const [a, b] = (await cluster(lab, ['a', 'b'], {
     options: ['--health-timeout', '4s', '--standby-timeout', '4s'],
   })) as [ServiceNode, ServiceNode];
-  await a.post('/hang');
-  await b.isActive();
+  await takesOver(b, 'service hangs', 'serviceLostMs', () => a.post('/hang'));
   await a.agent.event('standby-failed');
   expect(isAlive(a.pid)).toBe(false);
   checkOneAtATime(lab.stamps());
@@ -89,8 +87,7 @@ test.concurrent('a service that is not well becomes standby, and nothing has to 
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'], noWait)) as [ServiceNode, ServiceNode];
-  await a.post('/sick');
-  await b.isActive();
+  await takesOver(b, 'service not well', 'serviceLostMs', () => a.post('/sick'));
   expect(await a.role()).toBe('standby');
   expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: true });
   expect(b.agent.all('fencing')).toEqual([]);
@@ -207,9 +204,10 @@ const byPid = (lab: { path(name: string): string }) => (name: string) => ({
 
 test.concurrent('--pid: an agent is killed, and its guard kills the service', async ({ lab }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
-  a.agent.kill('SIGKILL');
-  await until('the service of a is dead', () => !isAlive(a.pid));
-  await b.isActive();
+  await takesOver(b, 'agent killed, --pid', 'agentLostMs', async () => {
+    a.agent.kill('SIGKILL');
+    await until('the service of a is dead', () => !isAlive(a.pid));
+  });
   checkOneAtATime(lab.stamps());
 });
 
@@ -217,9 +215,10 @@ test.concurrent('--pid: an agent is frozen, and its guard kills the service with
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
-  a.agent.kill('SIGSTOP');
-  await until('the service of a is dead', () => !isAlive(a.pid));
-  await b.isActive();
+  await takesOver(b, 'agent frozen, --pid', 'agentLostMs', async () => {
+    a.agent.kill('SIGSTOP');
+    await until('the service of a is dead', () => !isAlive(a.pid));
+  });
   a.agent.kill('SIGCONT');
   await a.agent.event('killed');
   await a.startService();
@@ -232,8 +231,7 @@ test.concurrent('--pid: a service that hangs is killed by its agent, and the sea
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'], byPid(lab))) as [ServiceNode, ServiceNode];
-  await a.post('/hang');
-  await b.isActive();
+  await takesOver(b, 'service hangs, --pid', 'serviceLostMs', () => a.post('/hang'));
   expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: true });
   expect(isAlive(a.pid)).toBe(false);
   checkOneAtATime(lab.stamps());

@@ -48,7 +48,7 @@ test.each(['README.md', 'docs/start/index.md', 'docs/start/work.md'])(
   '%s begins with the example of the README, which is tried on the packed library',
   (path) => {
     const page = readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
-    const first = (markdown: string) => /^```ts\n.*?^```$/ms.exec(markdown)?.[0];
+    const first = (markdown: string) => /^```ts runnable\n.*?^```$/ms.exec(markdown)?.[0];
     expect(first(page)).toBeDefined();
     expect(first(page)).toBe(first(text));
   },
