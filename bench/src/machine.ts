@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { statfsSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** The machine of the figures: without it they mean nothing. */
@@ -20,6 +21,17 @@ export interface Machine {
 
 /** Above this the figures contain the work of other programs. */
 const quietLoadPerCore = 0.5;
+/** The load is a mean of the last minute, so what has just ended is in it for about so long. */
+const longestRestMs = 180_000;
+
+/** Waits for the machine to come to rest, so that the work of another subject is not told as ours. */
+export async function rest(progress: (text: string) => void): Promise<void> {
+  const isBusy = () => (loadavg()[0] ?? 0) > quietLoadPerCore * cpus().length;
+  if (!isBusy()) return;
+  progress(`waits up to ${longestRestMs / 60_000} minutes for the machine to come to rest`);
+  const endMs = performance.now() + longestRestMs;
+  while (isBusy() && performance.now() < endMs) await sleep(1_000);
+}
 
 export function describeMachine(directory: string): Machine {
   const cores = cpus();

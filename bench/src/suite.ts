@@ -3,7 +3,7 @@ import { loadavg } from 'node:os';
 import type { Benchmark } from './benchmark.ts';
 import { WrongElectionError } from './benchmark.ts';
 import { keepResults } from './kept-results.ts';
-import { describeMachine } from './machine.ts';
+import { describeMachine, rest } from './machine.ts';
 import type { Askable, Options } from './options.ts';
 import { readOptions } from './options.ts';
 import type { Line } from './report.ts';
@@ -51,6 +51,7 @@ export async function runSuite(suite: Suite, args: readonly string[]): Promise<n
   const progress = (text: string) => {
     process.stderr.write(`${Math.round((performance.now() - startMs) / 1000)} s: ${text}\n`);
   };
+  if (!quick) await rest(progress);
   const surroundings = new Surroundings(directory);
   const machine = describeMachine(surroundings.directory);
   let prepared: Prepared;
