@@ -205,7 +205,7 @@ describe('our entries as a Go program sees them', () => {
     const reservation = { for: 'b', reserveMs: 7_000, untilUnixMs: aheadMs + 7_000 };
     expect(expiryOf({ holding: undefined, reservation })).toBe(7_000);
     const held = { ms: 90_000, untilUnixMs: aheadMs + 90_000 };
-    expect(expiryOf({ holding: { ...holder, held } })).toBe(90_000);
+    expect(expiryOf({ holding: holding({ held }) })).toBe(90_000);
   });
 
   test('a seat that an operator vacates by force beside a Go program as vacant', () => {
