@@ -169,7 +169,9 @@ function firstExample(imported, readmes) {
   for (const readme of readmes) {
     const path = join(root, readme);
     if (!existsSync(path)) continue;
-    for (const [, code] of readFileSync(path, 'utf8').matchAll(/^```ts(?: runnable)?\n(.*?)^```$/gms)) {
+    for (const [, code] of readFileSync(path, 'utf8').matchAll(
+      /^```ts(?: runnable)?\n(.*?)^```$/gms,
+    )) {
       const imports = /^(?:\s*\/\/[^\n]*\n|\s*import\b[^;]*;)+/.exec(code)?.[0] ?? '';
       if (imported.test(imports)) return { readme, code };
     }

@@ -52,7 +52,8 @@ const suite: Suite = {
       make: makeOf(makers, { stage, samples: makeSamples() }),
       notes: [
         'one ZooKeeper, two managers at default settings, one primary and two replicas with ' +
-          'min-replicas-to-write 1, one client that writes every ms',
+          'min-replicas-to-write 1',
+        'one client that writes every ms',
         `load of the last 15 minutes ${(loadavg()[2] ?? 0).toFixed(2)}`,
       ],
       close: () => zooKeeper.close(),

@@ -1,7 +1,15 @@
 // `incumbent agent`: services that run by themselves, on real stores. Whatever happens to agents and
 // services, the log of the services shows one active at a time.
 import { expect } from 'vitest';
-import { cluster, failOver, failovers, killFence, ServiceNode, takesOver, test } from './support/agents.ts';
+import {
+  cluster,
+  failOver,
+  failovers,
+  killFence,
+  ServiceNode,
+  takesOver,
+  test,
+} from './support/agents.ts';
 import type { RunEvent } from './support/run-process.ts';
 import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
