@@ -114,7 +114,7 @@ it.each(snippets.filter(({ isRunnable }) => isRunnable).map((one) => [nameOf(one
     writeFileSync(program, code.replaceAll(/\/var\/(?:tmp|lib)\/incumbent/g, store));
     const { stdout, stderr } = await run(process.execPath, [program], { cwd: directory });
     expect(stderr).toBe('');
-    // What it says it does: every text that it prints as it stands.
+    // It does as it says: every text that it prints as it stands.
     for (const [, text = ''] of code.matchAll(/console\.log\('([^']*)'\)/g)) {
       expect(stdout).toContain(text);
     }
