@@ -71,7 +71,9 @@ function read(text) {
 function withTabs(text) {
   const { templates } = read(text);
   return text.replaceAll(/^(?: {4})+/gm, (spaces, at) =>
-    templates.some(({ start, end }) => start < at && at < end) ? spaces : '\t'.repeat(spaces.length / 4),
+    templates.some(({ start, end }) => start < at && at < end)
+      ? spaces
+      : '\t'.repeat(spaces.length / 4),
   );
 }
 
