@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Deadline } from 'incumbent';
-import { GuardError } from '../guard/index.ts';
+import { GuardError, withoutNodeVariables } from '../guard/index.ts';
+import { monotonicMs } from '../guard/protocol.ts';
 import type { Deferred } from '../guard/wait.ts';
 import { bounded, deferred } from '../guard/wait.ts';
 
@@ -26,63 +27,80 @@ type FromProcessGuard =
   | { readonly say: 'up' }
   | { readonly say: 'armed'; readonly pid: number }
   | { readonly say: 'refused'; readonly reason: string }
+  /** The process that it was armed for has ended. The service may be another one now. */
+  | { readonly say: 'ended'; readonly pid: number }
   | { readonly say: 'gone'; readonly because: 'asked' | 'belief-over' | 'agent-gone' };
 
 const guardFile: string = fileURLToPath(new URL('../../guard/process-guard.cjs', import.meta.url));
 const answerWithinMs = 10_000;
+// The guard's heartbeat comes every 200 ms while it is armed.
+const lookEveryMs = 250;
+const longestSilenceMs = 5_000;
+
+/** What the guard reports by itself. */
+export interface ProcessEvents {
+  /** No process of the service is left, because belief was nearly over. */
+  readonly killed: () => void;
+  /** The process that was found by `arm` has ended. */
+  readonly ended: () => void;
+}
 
 /**
  * Kills the service's process when our belief is nearly over, or when we are gone. It is a process
  * of its own, because we may be frozen or killed.
  */
 export class ProcessGuard {
-  /** The guard itself ended: there is no such promise any more. */
+  /** The guard itself ended, or was silent: there is no such promise any more. */
   readonly lost: Promise<GuardError>;
   readonly #child: ChildProcess;
   readonly #control: Socket;
   readonly #process: ServiceProcess;
-  readonly #onKilled: () => void;
+  readonly #events: ProcessEvents;
   readonly #up: Deferred<void> = deferred();
   readonly #lost: Deferred<GuardError> = deferred();
   #arming: Deferred<number> | undefined;
   #killing: Deferred<void> | undefined;
   #closing = false;
   #partial = '';
+  #watching: NodeJS.Timeout | undefined;
+  /** How long we were awake without hearing anything, while it was armed. */
+  #silentMs = 0;
 
-  /**
-   * @param onKilled no process of the service is left, because belief was nearly over
-   * @throws GuardError
-   */
+  /** @throws GuardError */
   static async start(
     target: ServiceProcess,
     killMarginMs: number,
-    onKilled: () => void,
+    events: ProcessEvents,
   ): Promise<ProcessGuard> {
-    const guard = new ProcessGuard(target, killMarginMs, onKilled);
+    const guard = new ProcessGuard(target, killMarginMs, events);
     await bounded(guard.#up.promise, answerWithinMs, 'the guard of --pid to start');
     return guard;
   }
 
-  private constructor(target: ServiceProcess, killMarginMs: number, onKilled: () => void) {
+  private constructor(target: ServiceProcess, killMarginMs: number, events: ProcessEvents) {
     this.#process = target;
-    this.#onKilled = onKilled;
+    this.#events = events;
     this.lost = this.#lost.promise;
     this.#child = spawn(process.execPath, [guardFile, String(killMarginMs)], {
       // A session of its own: a terminal's Ctrl-C is for us.
       detached: true,
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
       cwd: '/',
+      env: withoutNodeVariables(process.env),
     });
     this.#control = this.#child.stdio[3] as Socket;
     this.#child.on('error', () => {});
     this.#control.on('error', () => {});
     this.#control.setEncoding('utf8');
     this.#control.on('data', (text: string) => {
+      this.#silentMs = 0;
       const lines = (this.#partial + text).split('\n');
       this.#partial = lines.pop() ?? '';
-      for (const line of lines) this.#heard(JSON.parse(line) as FromProcessGuard);
+      for (const line of lines) {
+        if (line !== '') this.#heard(JSON.parse(line) as FromProcessGuard);
+      }
     });
-    this.#control.once('close', () => this.#lose());
+    this.#control.once('close', () => this.#lose('is gone'));
   }
 
   /** Belief was extended, or found to be shorter; undefined: it is over. */
@@ -93,17 +111,21 @@ export class ProcessGuard {
   /**
    * From now on the service may be active.
    * @returns the number of its process
-   * @throws GuardError when no process can be found, or it must not be killed
+   * @throws GuardError when no process can be found, or it must not be killed; `signal.reason`
    */
-  async arm(): Promise<number> {
+  async arm(signal: AbortSignal): Promise<number> {
     const arming = deferred<number>();
     this.#arming = arming;
     this.#send({ do: 'arm', ...this.#process });
-    return bounded(arming.promise, answerWithinMs, 'the guard of --pid to find the process');
+    const what = 'the guard of --pid to find the process';
+    const pid = await bounded(arming.promise, answerWithinMs, what, signal);
+    this.#watch();
+    return pid;
   }
 
   /** The service is not active. */
   disarm(): void {
+    this.#stopWatching();
     this.#send({ do: 'disarm' });
   }
 
@@ -118,6 +140,7 @@ export class ProcessGuard {
   /** A service that may be active is killed. */
   close(): void {
     this.#closing = true;
+    this.#stopWatching();
     this.#control.end();
     this.#child.unref();
   }
@@ -141,22 +164,50 @@ export class ProcessGuard {
         const killing = this.#killing;
         this.#killing = undefined;
         killing?.resolve();
-        if (message.because === 'belief-over') this.#onKilled();
+        this.#stopWatching();
+        if (message.because === 'belief-over') this.#events.killed();
         break;
       }
+      case 'ended':
+        this.#events.ended();
+        break;
       default:
         message satisfies never;
     }
   }
 
-  #lose(): void {
-    const error = new GuardError(
-      'GUARD_LOST',
-      `the guard of --pid (pid ${this.#child.pid}) is gone`,
-    );
+  /** A guard that is stopped or stuck kills nothing. A stall of ours is no silence of the guard's. */
+  #watch(): void {
+    clearTimeout(this.#watching);
+    const sinceMs = monotonicMs();
+    const timer = setTimeout(() => {
+      // What has arrived is read first: timers, then reading, then immediates.
+      setImmediate(() => {
+        if (this.#watching !== timer) return;
+        this.#silentMs += Math.min(monotonicMs() - sinceMs, lookEveryMs);
+        if (this.#silentMs > longestSilenceMs) this.#lose('was silent while it was needed');
+        else this.#watch();
+      });
+    }, lookEveryMs);
+    this.#watching = timer;
+  }
+
+  #stopWatching(): void {
+    clearTimeout(this.#watching);
+    this.#watching = undefined;
+    this.#silentMs = 0;
+  }
+
+  #lose(how: string): void {
+    const { pid } = this.#child;
+    const error = new GuardError('GUARD_LOST', `the guard of --pid (pid ${pid}) ${how}`);
+    this.#stopWatching();
     this.#up.reject(error);
     this.#arming?.reject(error);
     this.#killing?.reject(error);
-    if (!this.#closing) this.#lost.resolve(error);
+    if (this.#closing) return;
+    // If it wakes up later, it would find that belief is over, and kill a service in standby.
+    this.#child.kill('SIGKILL');
+    this.#lost.resolve(error);
   }
 }

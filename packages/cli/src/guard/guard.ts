@@ -9,6 +9,7 @@ import { GuardError } from './errors.ts';
 import { findProgram } from './find-program.ts';
 import { gate } from './gate.ts';
 import { guardFile } from './group.ts';
+import { withoutNodeVariables } from './node-variables.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
 import type { FromGuard, ToGuard } from './protocol.ts';
@@ -102,10 +103,7 @@ export class Guard {
       detached: true,
       stdio: [options.stdin ? 'inherit' : 'ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
       cwd: '/',
-      // NODE_OPTIONS and the like are for the user's programs.
-      env: Object.fromEntries(
-        Object.entries(process.env).filter(([name]) => !name.startsWith('NODE_')),
-      ),
+      env: withoutNodeVariables(process.env),
     });
     if (child.pid === undefined) {
       const [error] = (await once(child, 'error')) as [Error];
