@@ -34,8 +34,8 @@ function guard(killMarginMs) {
   // The service may be active: { file, group: kill the whole group, noted: the process that was found
   // then (lookAt), leader: the one that leads its group, hasEnded: and that was told }.
   let armed;
-  // Counts the requests to arm and to disarm: an answer for an older one is dropped.
-  let requests = 0;
+  // The number of the request to arm that counts. What was found for another one is dropped.
+  let wanted;
   let killing = false;
   let leaving = false;
   let beatAtMs = 0;
@@ -67,18 +67,17 @@ function guard(killMarginMs) {
       judge();
     } else if (message.do === 'arm') void arm(message);
     else if (message.do === 'disarm') {
-      requests += 1;
+      wanted = undefined;
       if (!killing) armed = undefined;
     } else if (message.do === 'kill') kill('asked');
   }
 
-  async function arm({ file, pid, group }) {
-    requests += 1;
-    const request = requests;
-    const refuse = (reason) => tell({ say: 'refused', reason });
+  async function arm({ request, file, pid, group }) {
+    wanted = request;
+    const refuse = (reason) => tell({ say: 'refused', request, reason });
     try {
       const noted = file === null ? lookAt(pid) : await readPid(file);
-      if (request !== requests) return;
+      if (request !== wanted) return;
       // It would be forgotten when the kill is done.
       if (killing) return refuse('the process before it is not dead yet');
       if (!(left() > killMarginMs)) return refuse('belief is over');
@@ -91,10 +90,10 @@ function guard(killMarginMs) {
       // May we kill it?
       process.kill(noted.pid, 0);
       armed = { file, group, noted, leader: group ? lookAt(noted.group) : undefined };
-      tell({ say: 'armed', pid: noted.pid });
+      tell({ say: 'armed', request, pid: noted.pid });
       judge();
     } catch (error) {
-      if (request === requests) refuse(error.message);
+      if (request === wanted) refuse(error.message);
     }
   }
 

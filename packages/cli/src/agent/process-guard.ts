@@ -19,14 +19,14 @@ export interface ServiceProcess {
 
 type ToProcessGuard =
   | { readonly do: 'belief'; readonly deadline: Deadline | null }
-  | ({ readonly do: 'arm' } & ServiceProcess)
+  | ({ readonly do: 'arm'; readonly request: number } & ServiceProcess)
   | { readonly do: 'disarm' }
   | { readonly do: 'kill' };
 
 type FromProcessGuard =
   | { readonly say: 'up' }
-  | { readonly say: 'armed'; readonly pid: number }
-  | { readonly say: 'refused'; readonly reason: string }
+  | { readonly say: 'armed'; readonly request: number; readonly pid: number }
+  | { readonly say: 'refused'; readonly request: number; readonly reason: string }
   /** The process that it was armed for has ended. The service may be another one now. */
   | { readonly say: 'ended'; readonly pid: number }
   | { readonly say: 'gone'; readonly because: 'asked' | 'belief-over' | 'agent-gone' };
@@ -59,8 +59,10 @@ export class ProcessGuard {
   readonly #up: Deferred<void> = deferred();
   readonly #lost: Deferred<GuardError> = deferred();
   #arming: Deferred<number> | undefined;
+  #requests = 0;
   #killing: Deferred<void> | undefined;
   #closing = false;
+  #isArmed = false;
   #partial = '';
   #watching: NodeJS.Timeout | undefined;
   /** How long we were awake without hearing anything, while it was armed. */
@@ -116,21 +118,34 @@ export class ProcessGuard {
   async arm(signal: AbortSignal): Promise<number> {
     const arming = deferred<number>();
     this.#arming = arming;
-    this.#send({ do: 'arm', ...this.#process });
+    this.#requests += 1;
+    this.#send({ do: 'arm', request: this.#requests, ...this.#process });
     const what = 'the guard of --pid to find the process';
-    const pid = await bounded(arming.promise, answerWithinMs, what, signal);
-    this.#watch();
-    return pid;
+    try {
+      const pid = await bounded(arming.promise, answerWithinMs, what, signal);
+      this.#isArmed = true;
+      this.#watch();
+      return pid;
+    } catch (error) {
+      // An answer that comes later must not arm it.
+      this.disarm();
+      throw error;
+    }
   }
 
   /** The service is not active. */
   disarm(): void {
+    this.#isArmed = false;
     this.#stopWatching();
     this.#send({ do: 'disarm' });
   }
 
-  /** Resolves when no process of the service is left. @throws GuardError when that takes too long */
+  /**
+   * Resolves when no process of the service is left.
+   * @throws GuardError when that takes too long, or it is not armed, and so would kill nothing
+   */
   async kill(): Promise<void> {
+    if (!this.#isArmed) throw new GuardError('MISUSE', 'the guard of --pid knows no process');
     const killing = this.#killing ?? deferred<void>();
     this.#killing = killing;
     this.#send({ do: 'kill' });
@@ -155,16 +170,19 @@ export class ProcessGuard {
         this.#up.resolve();
         break;
       case 'armed':
-        this.#arming?.resolve(message.pid);
+        if (message.request === this.#requests) this.#arming?.resolve(message.pid);
         break;
       case 'refused':
-        this.#arming?.reject(new GuardError('CANNOT_START', `--pid: ${message.reason}`));
+        if (message.request === this.#requests) {
+          this.#arming?.reject(new GuardError('CANNOT_START', `--pid: ${message.reason}`));
+        }
         break;
       case 'gone': {
         const killing = this.#killing;
         this.#killing = undefined;
-        killing?.resolve();
+        this.#isArmed = false;
         this.#stopWatching();
+        killing?.resolve();
         if (message.because === 'belief-over') this.#events.killed();
         break;
       }

@@ -11,69 +11,97 @@ export type Health = 'healthy' | 'unhealthy' | 'not-responding';
  * - `standby`: it has confirmed that. Only from here the agent campaigns.
  * - `activating`: the seat is ours, and `become-active` runs.
  * - `active`: it has confirmed that.
- * - `stopping`: the term is over. Left when the service is certainly not active any more.
+ * - `stopping`: the term is over, or must end. Left when the service is certainly not active any more.
  */
-export type ServiceState =
+export type ServiceRole =
   | { readonly role: 'neutral' }
   | { readonly role: 'standby' }
   | { readonly role: 'activating'; readonly token: bigint }
   | { readonly role: 'active'; readonly token: bigint }
-  | {
-      readonly role: 'stopping';
-      readonly token: bigint;
-      /**
-       * `become-active` got no answer, so it may still have its effect. `become-standby` alone is
-       * then no proof: the next leader shall fence this service.
-       */
-      readonly isUnsure: boolean;
-      readonly isStandby: boolean;
-    };
+  | { readonly role: 'stopping'; readonly token: bigint };
+
+export type ServiceState = ServiceRole & {
+  /**
+   * The newest term whose `become-active` got no answer. It may still have its effect, in whatever
+   * role the service is. So `become-standby` is no proof, and no term may end as clean.
+   */
+  readonly doubt?: bigint;
+};
 
 export type ServiceEvent =
-  | { readonly type: 'health'; readonly health: Health }
-  | { readonly type: 'term-begins'; readonly token: bigint }
+  /**
+   * `isSame`: the process is known to be the one that was activated. Otherwise one that did not
+   * respond may have been replaced by another one.
+   */
+  | { readonly type: 'health'; readonly health: Health; readonly isSame?: boolean }
+  /** The process of `--pid` has ended: its service is gone, or is another process in any role. */
+  | { readonly type: 'process-ended' }
+  /** `fencedSince`: the newest term of another leader. It has fenced this service. */
+  | {
+      readonly type: 'term-begins';
+      readonly token: bigint;
+      readonly fencedSince?: bigint | undefined;
+    }
   | { readonly type: 'activated' }
   /** `cutOff`: `become-active` was begun, and got no answer. */
   | { readonly type: 'term-ends'; readonly cutOff: boolean }
   | { readonly type: 'became-standby' }
   /** No process of the service is left. */
-  | { readonly type: 'killed' }
-  | { readonly type: 'belief-over' };
+  | { readonly type: 'killed' };
 
-/** The next state. Does no I/O. */
+/** The next state. Does no I/O. The same object when nothing has changed. */
 export function nextServiceState(state: ServiceState, event: ServiceEvent): ServiceState {
   switch (event.type) {
     case 'health':
-      // A service that was away may come back in any role.
-      return event.health === 'not-responding' && state.role === 'standby'
-        ? { role: 'neutral' }
-        : state;
-    case 'term-begins':
+      if (event.health !== 'not-responding' || event.isSame === true) return state;
+      // While it is made active it may be busy, and that call is the one that tells.
+      return state.role === 'activating' ? state : unknown(state);
+    case 'process-ended':
+      return unknown(state);
+    case 'term-begins': {
       assert(state.role === 'standby', 'only a service in standby campaigns');
-      return { role: 'activating', token: event.token };
+      const { doubt } = state;
+      const { token, fencedSince } = event;
+      const isFenced = doubt !== undefined && fencedSince !== undefined && fencedSince > doubt;
+      return withDoubt({ role: 'activating', token }, isFenced ? undefined : doubt);
+    }
     case 'activated':
       assert(state.role === 'activating', 'a service is activated once in a term');
-      return { role: 'active', token: state.token };
-    case 'term-ends':
-      assert(state.role === 'activating' || state.role === 'active', 'a term that ends has begun');
-      return { role: 'stopping', token: state.token, isUnsure: event.cutOff, isStandby: false };
+      return withDoubt({ role: 'active', token: state.token }, state.doubt);
+    case 'term-ends': {
+      assert('token' in state, 'a term that ends has begun');
+      const { token, doubt } = state;
+      return withDoubt({ role: 'stopping', token }, event.cutOff ? token : doubt);
+    }
     case 'became-standby':
-      if (state.role === 'neutral') return { role: 'standby' };
-      if (state.role !== 'stopping') return state;
-      return state.isUnsure ? { ...state, isStandby: true } : { role: 'standby' };
+      if (state.role !== 'neutral' && state.role !== 'stopping') return state;
+      return withDoubt({ role: 'standby' }, state.doubt);
     case 'killed':
       // Another process will come, in a role that nobody knows.
       return { role: 'neutral' };
-    case 'belief-over':
-      if (state.role !== 'stopping') return state;
-      // From here on the seat cannot be given back as clean.
-      return state.isStandby ? { role: 'standby' } : { ...state, isUnsure: false };
     default:
       return event satisfies never;
   }
 }
 
-/** The term may be settled: the service does not act for it any more. */
+/** What is known of a process ends with that process. Another one may be there, in any role. */
+function unknown(state: ServiceState): ServiceState {
+  switch (state.role) {
+    case 'standby':
+      return withDoubt({ role: 'neutral' }, state.doubt);
+    case 'activating':
+    case 'active':
+      return withDoubt({ role: 'stopping', token: state.token }, state.doubt);
+    default:
+      return state;
+  }
+}
+
+function withDoubt(role: ServiceRole, doubt: bigint | undefined): ServiceState {
+  return doubt === undefined ? role : { ...role, doubt };
+}
+
+/** The service does not act for a term. With a doubt that is so only for now. */
 export function isSettled({ role }: ServiceState): boolean {
   return role === 'standby' || role === 'neutral';
 }
