@@ -1,18 +1,24 @@
 /** Steers one service that already runs: leads for it while it is healthy, and fences others. */
-import { constants, hostname } from 'node:os';
+import { constants } from 'node:os';
 import type { Deadline, Election, LeadOptions, Term, UncleanLeader } from 'incumbent';
 import { exitCodes } from '../failure.ts';
 import type { EventLog } from '../run/events.ts';
 import { describe } from '../run/events.ts';
+import type { ProgramExit, ProgramSpec } from '../guard/index.ts';
+import { GuardError } from '../guard/index.ts';
 import type { GuardKeeper } from '../run/guard-keeper.ts';
 import { describeExit, runGuarded } from '../run/leadership.ts';
 import type { LiveStatus } from '../run/listen.ts';
 import { reachStore, sleep } from '../run/reach-store.ts';
 import { within } from '../within.ts';
+import { killMs } from './bounds.ts';
 import type { Call, CallContext } from './calls.ts';
-import { asProgram, lookAtHealth, run } from './calls.ts';
+import { asProgram, lookAtHealth, mayHaveEffect, run } from './calls.ts';
 import type { FenceMethod, SshOptions } from './fencing.ts';
 import { fenceProgram, fenceUntilOne } from './fencing.ts';
+import { isListenedAt } from './listeners.ts';
+import type { Machine } from './machine.ts';
+import { isOnThis, metadataKeys } from './machine.ts';
 import type { ProcessGuard } from './process-guard.ts';
 import type { ServiceEvent, ServiceState } from './service-state.ts';
 import { isSettled, nextServiceState } from './service-state.ts';
@@ -24,7 +30,14 @@ export interface AgentOptions {
   readonly calls: CallContext;
   readonly fences: readonly FenceMethod[];
   readonly ssh: SshOptions;
-  readonly candidate: { readonly id: string; readonly addresses: readonly string[] };
+  readonly candidate: {
+    readonly id: string;
+    readonly addresses: readonly string[];
+    readonly metadata: Readonly<Record<string, string>>;
+  };
+  readonly machine: Machine;
+  /** The port by which others fence this service, where they use sshfence. */
+  readonly fencedAtPort: number | undefined;
   readonly healthEveryMs: number;
   readonly activeTimeoutMs: number;
   readonly standbyTimeoutMs: number;
@@ -33,16 +46,12 @@ export interface AgentOptions {
   readonly hasServers: boolean;
 }
 
-/** The entry of the candidate's metadata that says on which machine its service runs. */
-export const hostKey = 'service-host';
-/** A command that may still have its effect ends with this code (EX_TEMPFAIL). */
-const unsureCode = 75;
 const never: AbortSignal = new AbortController().signal;
 
 /** `become-active` has not made the service active. */
 class ActivationError extends Error {
   override readonly name: string = 'ActivationError';
-  /** The command was cut off: the service may still become active. */
+  /** The command was cut off, or says so: the service may still become active. */
   readonly isUnsure: boolean;
 
   constructor(message: string, isUnsure: boolean) {
@@ -96,10 +105,7 @@ export class Agent {
       return await this.#election.lead((term) => this.#work(term), {
         ...campaign,
         signal: this.#stop.signal,
-        // Without a method the guards kill, within a belief that a successor waits for anyway.
-        ...(this.#options.fences.length === 0
-          ? {}
-          : { onUnclean: (target, { signal }) => this.#fence(target, signal) }),
+        onUnclean: (target, { signal }) => this.#fence(target, signal),
       });
     } catch (error) {
       if (this.#interruptedBy === undefined) {
@@ -122,10 +128,8 @@ export class Agent {
     this.#guard.belief(deadline);
     this.#processGuard?.belief(deadline);
     this.#believes = deadline !== undefined;
-    if (deadline !== undefined) return;
     // Work that has not settled by now leaves its seat to run out.
-    this.#enter({ type: 'belief-over' });
-    this.#onDisbelief();
+    if (deadline === undefined) this.#onDisbelief();
   }
 
   /** The guard has killed the service, because belief was nearly over. */
@@ -138,19 +142,42 @@ export class Agent {
     this.#term?.resign();
   }
 
+  /** The guard of `--pid` has seen the end of the process that was made active. */
+  processEnded(): void {
+    const before = this.#state;
+    this.#enter({ type: 'process-ended' });
+    if (this.#state === before) return;
+    this.#tell('process-ended', 'the process of the service has ended: its role is unknown now');
+    if (!isSettled(this.#state)) this.#term?.resign();
+  }
+
   /** For the health gate. @throws when this candidate may not lead now */
   async check(signal: AbortSignal): Promise<void> {
     // First: a service that a dead agent has left active must not stay active, healthy or not.
     if (this.#state.role === 'neutral') await this.#makeStandby();
-    const { health, calls } = this.#options;
-    const look = await lookAtHealth(health, calls, signal);
-    this.#enter({ type: 'health', health: look.health });
+    const look = await this.#lookAtHealth(signal);
+    const wasActive = this.#state.role === 'active';
+    // The guard of --pid tells when a process that was made active has ended.
+    const isSame = wasActive && this.#processGuard !== undefined;
+    this.#enter({ type: 'health', health: look.health, isSame });
+    if (wasActive && !isSettled(this.#state) && this.#state.role !== 'active') {
+      // Whatever the gate counts. But if it ends the term too, it has the better reason.
+      setImmediate(() => this.#term?.resign());
+    }
     if (look.health !== 'healthy') {
       const words = look.health === 'unhealthy' ? 'is not well' : 'does not respond';
       const reason = signal.aborted ? signal.reason : look.error;
       throw new Error(`the service ${words}: ${describe(reason)}`);
     }
     if (this.#state.role === 'neutral') throw new Error('the service has not become standby yet');
+  }
+
+  /** A check may compare the role and the token with its own. */
+  #lookAtHealth(signal: AbortSignal) {
+    const { health, calls } = this.#options;
+    const token = 'token' in this.#state ? this.#state.token.toString() : '';
+    const env = { ...calls.env, INCUMBENT_ROLE: this.#state.role, INCUMBENT_TOKEN: token };
+    return lookAtHealth(health, { ...calls, env }, signal);
   }
 
   status(): LiveStatus {
@@ -176,17 +203,10 @@ export class Agent {
     this.#term = term;
     let isUnsure = false;
     try {
-      // The service went away between the win and here.
-      if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
-      this.#enter({ type: 'term-begins', token: term.token });
-      await this.#processGuard?.arm();
-      this.#tell('activating', `making the service active (token ${term.token})`, {
-        token: term.token,
-      });
       await this.#activate(term);
       this.#enter({ type: 'activated' });
       this.#tell('active', `the service is active (token ${term.token})`, { token: term.token });
-      await term.ready();
+      await this.#showActive(term);
       await aborted(term.signal);
     } catch (error) {
       isUnsure = error instanceof ActivationError && error.isUnsure;
@@ -197,29 +217,95 @@ export class Agent {
     }
     term.resign();
     if (!isSettled(this.#state)) await this.#leaveActive(isUnsure);
+    // The next leader shall fence this service, so the seat must not be given back as clean.
+    if (this.#state.doubt !== undefined) await this.#disbelief();
     this.#processGuard?.disarm();
     throw term.signal.reason;
   }
 
-  /** @throws ActivationError */
+  /** From standby to `become-active` done. @throws ActivationError */
   async #activate(term: Term): Promise<void> {
     const { becomeActive, activeTimeoutMs, calls } = this.#options;
-    const env = { ...calls.env, INCUMBENT_TOKEN: term.token.toString() };
+    const { token, predecessor } = term;
+    const env = { ...calls.env, INCUMBENT_TOKEN: token.toString() };
     const spec = asProgram(becomeActive, { ...calls, env });
-    // A command of ours that is frozen with us could have its effect when another one leads. So
-    // the guard holds it.
     const name = becomeActive.option;
+    let isBegun = false;
     try {
       await within(activeTimeoutMs, name, term.signal, async (signal) => {
-        const exit = await runGuarded(this.#guard, spec, signal);
+        await this.#processGuard?.arm(signal);
+        // The service went away between the win and here.
+        if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
+        const isOther = predecessor !== undefined && predecessor.id !== this.#options.candidate.id;
+        this.#enter({
+          type: 'term-begins',
+          token,
+          fencedSince: isOther ? predecessor.token : undefined,
+        });
+        this.#tell('activating', `making the service active (token ${token})`, { token });
+        isBegun = true;
+        // A command of ours that is frozen with us could have its effect when another one leads.
+        // So the guard holds it.
+        const exit = await this.#runHeld(spec, signal);
         if (exit.code === 0 && exit.because === 'itself') return;
-        const isUnsure = exit.because !== 'itself' || exit.code === unsureCode;
-        throw new ActivationError(`${name}: ${describeExit(exit)}`, isUnsure);
+        throw new ActivationError(`${name}: ${describeExit(exit)}`, mayHaveEffect(exit));
       });
     } catch (error) {
       if (error instanceof ActivationError) throw error;
-      // Too late, or the term has ended: whether the command was begun is not known here.
-      throw new ActivationError(describe(error), true);
+      throw new ActivationError(describe(error), isBegun && !isNotStarted(error));
+    }
+    await this.#requireListener();
+    if (this.#state.role !== 'activating') {
+      throw new ActivationError('its process has ended meanwhile', true);
+    }
+  }
+
+  /** @throws ActivationError when sshfence would take this service for one that does not run */
+  async #requireListener(): Promise<void> {
+    const { fencedAtPort: port } = this.#options;
+    if (port === undefined || (await isListenedAt(port)) !== false) return;
+    throw new ActivationError(
+      `nothing listens at port ${port} here, the one of --address: sshfence would find no service ` +
+        'there, and take it for stopped',
+      false,
+    );
+  }
+
+  /** Observers, and an agent that is started after us, are told. */
+  async #showActive(term: Term): Promise<void> {
+    const { metadata } = this.#options.candidate;
+    const done = { ...metadata, [metadataKeys.activation]: 'done' };
+    // One write shows both.
+    const isSure = this.#state.doubt === undefined;
+    const shown = isSure ? term.proclaim({ metadata: done }) : undefined;
+    await Promise.all([shown, term.ready()]);
+  }
+
+  /**
+   * Runs a command under the guard. A process of another user may not die of KILL. Then nothing waits
+   * for it: it is left to its guard.
+   */
+  async #runHeld(spec: ProgramSpec, signal: AbortSignal): Promise<ProgramExit> {
+    const running = runGuarded(this.#guard, spec, signal);
+    running.catch(() => {});
+    let timer: NodeJS.Timeout | undefined;
+    let giveUp: () => void = () => {};
+    const stuck = new Promise<never>((_, reject) => {
+      giveUp = () => {
+        timer = setTimeout(() => {
+          this.#guard.replace();
+          const error = new Error('a process of the command does not die of KILL');
+          this.#tell('trouble', `${error.message}: nothing waits for it any more`);
+          reject(error);
+        }, killMs);
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+    });
+    try {
+      return await Promise.race([running, stuck]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
     }
   }
 
@@ -229,17 +315,12 @@ export class Agent {
     await this.#standby;
     if (isSettled(this.#state)) return;
     this.#enter({ type: 'term-ends', cutOff: isUnsure });
-    // It may have been over first, as after a stall.
-    if (!this.#believes) this.#enter({ type: 'belief-over' });
     for (;;) {
-      const isStandby = await this.#makeStandby();
-      if (isSettled(this.#state)) return;
+      await this.#makeStandby();
+      const { doubt } = this.#state;
+      if (isSettled(this.#state) && doubt === undefined) return;
       if (this.#processGuard !== undefined && (await this.#kill(this.#processGuard))) return;
-      if (isStandby) {
-        // The next leader shall fence this service, so the seat must not be given back as clean.
-        await this.#disbelief();
-        return;
-      }
+      if (isSettled(this.#state)) return;
       if (this.#stop.signal.aborted && !this.#believes) return;
       await sleep(this.#options.healthEveryMs, never);
     }
@@ -261,13 +342,12 @@ export class Agent {
       this.#tell('trouble', describe(error));
       return false;
     }
-    if (isSettled(this.#state)) return true;
     this.#enter({ type: 'killed' });
-    this.#tell('killed', 'the service was killed: it did not become standby');
+    this.#tell('killed', 'the service was killed: it was not certainly standby');
     return true;
   }
 
-  /** One attempt at a time, within its bound. @returns whether the service has confirmed it */
+  /** One attempt at a time, within its bound. @returns whether the service is standby now */
   #makeStandby(): Promise<boolean> {
     this.#standby ??= this.#tryStandby().finally(() => {
       this.#standby = undefined;
@@ -277,6 +357,7 @@ export class Agent {
 
   async #tryStandby(): Promise<boolean> {
     const { becomeStandby, standbyTimeoutMs, calls } = this.#options;
+    const before = this.#state;
     try {
       await within(standbyTimeoutMs, becomeStandby.option, never, (signal) =>
         run(becomeStandby, 'POST', calls, signal),
@@ -286,44 +367,55 @@ export class Agent {
       this.#tell('standby-failed', `the service has not become standby: ${fields.error}`, fields);
       return false;
     }
-    const was = this.#state.role;
+    // An answer from before something else happened says nothing about what came after it.
+    if (this.#state !== before) return false;
     this.#enter({ type: 'became-standby' });
-    if (was !== 'standby') this.#tell('standby', 'the service is standby');
-    return true;
+    if (this.#state !== before) this.#tell('standby', 'the service is standby');
+    return this.#state.role === 'standby';
   }
 
   /** @throws when no method has succeeded: the takeover fails, and the seat is given up */
   async #fence(target: UncleanLeader, signal: AbortSignal): Promise<void> {
-    const { fences, fenceTimeoutMs, calls, ssh } = this.#options;
+    const { fences, fenceTimeoutMs, calls, ssh, machine } = this.#options;
     const told = { predecessor: target.id };
     if (this.#isOwn(target) && (await this.#makeStandby())) {
       this.#tell('fenced', `the service of "${target.id}" is this one, and standby`, told);
       return;
     }
+    if (fences.length === 0) {
+      // A guard has killed it, within a belief that we have waited for.
+      if (target.metadata[metadataKeys.guard] === 'pid') return;
+      throw new Error(
+        `the service of "${target.id}" has no guard (--pid), and this agent no --fence to stop it: make ` +
+          "sure that it is not active, and start an agent once with --fence 'shell:true'",
+      );
+    }
     const attempt = async (method: FenceMethod) => {
-      const program = fenceProgram(method, target, calls, ssh);
+      const program = fenceProgram(method, target, calls, ssh, machine);
       if ('unusable' in program) throw new Error(program.unusable);
-      this.#tell('fencing', `fencing ${target.id}: ${method.text}`, {
-        ...told,
-        method: method.text,
-      });
+      const fields = { ...told, method: method.name };
+      this.#tell('fencing', `fencing ${target.id}: ${method.name}`, fields);
       await within(fenceTimeoutMs, 'it', signal, async (bound) => {
-        const exit = await runGuarded(this.#guard, program, bound);
+        const exit = await this.#runHeld(program, bound);
         if (exit.code !== 0) throw new Error(describeExit(exit));
       });
     };
     const method = await fenceUntilOne(fences, target, attempt, signal);
-    this.#tell('fenced', `fenced ${target.id}: ${method.text}`, { ...told, method: method.text });
+    this.#tell('fenced', `fenced ${target.id}: ${method.name}`, { ...told, method: method.name });
   }
 
-  /** An agent before us on this machine led for the service that we steer now. */
+  /**
+   * An agent before us on this machine led for the service that we steer now, and `become-active` was
+   * done. Without that it may still have its effect, so `become-standby` is no proof.
+   */
   #isOwn({ id, addresses, metadata }: UncleanLeader): boolean {
-    const { candidate } = this.#options;
+    const { candidate, machine } = this.#options;
     return (
       id === candidate.id &&
       addresses.length > 0 &&
       addresses.join('\n') === candidate.addresses.join('\n') &&
-      metadata[hostKey] === hostname()
+      isOnThis(machine, metadata) &&
+      metadata[metadataKeys.activation] === 'done'
     );
   }
 
@@ -352,6 +444,13 @@ export class Agent {
       for (const remove of listeners) remove();
     };
   }
+}
+
+/** The gate of the command was not opened. */
+function isNotStarted(error: unknown): boolean {
+  return (
+    error instanceof GuardError && (error.code === 'CANNOT_START' || error.code === 'BELIEF_OVER')
+  );
 }
 
 /** Resolves when the signal has aborted. */

@@ -5,7 +5,7 @@ import type { ProgramSpec } from '../guard/index.ts';
 import type { CallContext } from './calls.ts';
 import { killListenerScript } from './kill-listener.ts';
 import type { Machine } from './machine.ts';
-import { metadataKeys } from './machine.ts';
+import { isOnThis, metadataKeys } from './machine.ts';
 
 export interface Place {
   readonly host: string;
@@ -90,7 +90,7 @@ export function fenceProgram(
   if (place === undefined) {
     return { unusable: `"${target.id}" told no address of the form HOST:PORT (--address)` };
   }
-  if (isLoopback(place) && target.metadata[metadataKeys.host] !== own.host) {
+  if (isLoopback(place) && !isOnThis(own, target.metadata)) {
     return {
       unusable:
         `"${target.id}" told ${place.host}:${place.port}, which here means this machine: give its agent ` +

@@ -33,6 +33,17 @@ export class GuardKeeper {
     this.#tell(this.#running);
   }
 
+  /**
+   * Leaves the guard alone with a program that does not die of KILL, and starts another one. The old
+   * one goes on killing, and ends with its program.
+   */
+  replace(): void {
+    const old = this.#running;
+    this.#running = undefined;
+    this.#guard = this.#start();
+    void old?.close();
+  }
+
   async close(): Promise<void> {
     const guard = await this.#guard.catch(() => undefined);
     await guard?.close();

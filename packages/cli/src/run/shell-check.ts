@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { UsageError } from '../failure.ts';
 
 /**
@@ -23,7 +24,14 @@ export class CommandFailedError extends Error {
 }
 
 /**
- * Runs `command` with the shell, without output. Resolves when it ended with 0.
+ * Kills the group of the command when fd 3 ends: its other end is ours alone, so we are dead. A check
+ * that nobody bounds would go on, and one that changes something would have its effect much later.
+ * The watcher is no child of the command, which may wait for all its children.
+ */
+const untilWeEnd = '( (read -r line <&3; kill -KILL 0) & ) ; exec 3<&-; exec /bin/sh -c "$1"';
+
+/**
+ * Runs `command` with the shell, without output. Resolves when it ended with 0. It ends when we end.
  * @param option the option that it was given with, for the error
  * @throws CommandFailedError, an error of the system; `signal` kills it with all that it started
  */
@@ -35,10 +43,10 @@ export function runShellCheck(
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', ['-c', command], {
+    const child = spawn('/bin/sh', ['-c', untilWeEnd, 'sh', command], {
       env,
       cwd,
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
       // A group of its own, so that what it starts can be killed with it.
       detached: true,
     });
@@ -49,11 +57,14 @@ export function runShellCheck(
         // Gone already.
       }
     };
+    const pipe = child.stdio[3] as Socket | undefined;
+    pipe?.on('error', () => {});
     signal.addEventListener('abort', kill, { once: true });
     child.once('error', reject);
     child.once('exit', (code, by) => {
       signal.removeEventListener('abort', kill);
       kill();
+      pipe?.destroy();
       if (code === 0) resolve();
       else reject(new CommandFailedError(`${option} ${command}: ${by ?? exitWords(code)}`, code));
     });
