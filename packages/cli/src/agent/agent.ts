@@ -7,11 +7,10 @@ import { describe } from '../run/events.ts';
 import type { ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
 import type { GuardKeeper } from '../run/guard-keeper.ts';
-import { describeExit, runGuarded } from '../run/leadership.ts';
+import { describeExit } from '../run/leadership.ts';
 import type { LiveStatus } from '../run/listen.ts';
 import { reachStore, sleep } from '../run/reach-store.ts';
 import { within } from '../within.ts';
-import { killMs } from './bounds.ts';
 import type { Call, CallContext } from './calls.ts';
 import { asProgram, lookAtHealth, mayHaveEffect, run } from './calls.ts';
 import type { FenceMethod, SshOptions } from './fencing.ts';
@@ -20,6 +19,7 @@ import { isListenedAt } from './listeners.ts';
 import type { Machine } from './machine.ts';
 import { isOnThis, metadataKeys } from './machine.ts';
 import type { ProcessGuard } from './process-guard.ts';
+import { runHeld, StuckError } from './run-held.ts';
 import type { ServiceEvent, ServiceState } from './service-state.ts';
 import { isSettled, nextServiceState } from './service-state.ts';
 
@@ -281,31 +281,15 @@ export class Agent {
     await Promise.all([shown, term.ready()]);
   }
 
-  /**
-   * Runs a command under the guard. A process of another user may not die of KILL. Then nothing waits
-   * for it: it is left to its guard.
-   */
+  /** Runs a command under the guard. One that does not die is told, and left to its guard. */
   async #runHeld(spec: ProgramSpec, signal: AbortSignal): Promise<ProgramExit> {
-    const running = runGuarded(this.#guard, spec, signal);
-    running.catch(() => {});
-    let timer: NodeJS.Timeout | undefined;
-    let giveUp: () => void = () => {};
-    const stuck = new Promise<never>((_, reject) => {
-      giveUp = () => {
-        timer = setTimeout(() => {
-          this.#guard.replace();
-          const error = new Error('a process of the command does not die of KILL');
-          this.#tell('trouble', `${error.message}: nothing waits for it any more`);
-          reject(error);
-        }, killMs);
-      };
-      signal.addEventListener('abort', giveUp, { once: true });
-    });
     try {
-      return await Promise.race([running, stuck]);
-    } finally {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', giveUp);
+      return await runHeld(this.#guard, spec, signal);
+    } catch (error) {
+      if (error instanceof StuckError) {
+        this.#tell('trouble', `${error.message}: nothing waits for it any more`);
+      }
+      throw error;
     }
   }
 
