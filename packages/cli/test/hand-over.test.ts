@@ -2,7 +2,7 @@ import type { View } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';
-import { progressOf } from '../src/hand-over.ts';
+import { askedIn, progressOf } from '../src/hand-over.ts';
 import { invoke, jsonLines, Running } from './support/invoke.ts';
 
 const led = (id: string, token: bigint, ready?: boolean): View => ({
@@ -36,6 +36,24 @@ test('a named candidate alone will do, in a later term and ready', () => {
     state: 'failed',
     why: '"b" (token 13) leads',
   });
+});
+
+const vacant = (token?: bigint): View => ({
+  state: 'vacant',
+  sinceUnixMs: 0,
+  ...(token === undefined ? {} : { token }),
+});
+
+test('a hand-over counts from the term that was asked, whatever the last look shows', () => {
+  // The leader has gone between the two looks, and shall not count if it comes back.
+  expect(askedIn(led('a', 12n), vacant(12n), false, undefined)).toEqual(asked);
+  expect(askedIn(led('a', 12n), vacant(), false, undefined)).toEqual(asked);
+  // Another one led by then, and it was the one that was asked.
+  expect(askedIn(led('a', 12n), led('b', 13n), false, undefined)).toEqual({
+    ...asked,
+    ...{ from: 'b', token: 13n },
+  });
+  expect(askedIn(led('a', 12n), led('a', 12n), true, 'a')).toMatchObject({ token: 11n });
 });
 
 /** Candidates of one store, until the test ends. The first one leads. */

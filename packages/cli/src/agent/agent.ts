@@ -2,10 +2,10 @@
 import { constants } from 'node:os';
 import type { Deadline, Election, LeadOptions, Term, UncleanLeader } from 'incumbent';
 import { exitCodes } from '../failure.ts';
-import type { EventLog } from '../run/events.ts';
-import { describe } from '../run/events.ts';
 import type { ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
+import type { EventLog } from '../run/events.ts';
+import { describe } from '../run/events.ts';
 import type { GuardKeeper } from '../run/guard-keeper.ts';
 import { describeExit } from '../run/leadership.ts';
 import type { LiveStatus } from '../run/listen.ts';
