@@ -1,0 +1,120 @@
+// The guard of `--pid` and the processes that it may kill: real ones, and no other.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { expect, onTestFinished } from 'vitest';
+import type { ProcessEvents, ServiceProcess } from '../src/agent/process-guard.ts';
+import { ProcessGuard } from '../src/agent/process-guard.ts';
+import type { Lab } from './support/run-process.ts';
+import { groupOf, isAlive, living, monotonicMs, processes, test, until } from './support/run-process.ts';
+import { utimesSync } from 'node:fs';
+
+const { lookAt, isStale } = createRequire(import.meta.url)('../guard/process-guard.cjs');
+const forever = new AbortController().signal;
+
+/** A guard with belief for an hour. */
+async function start(target: Partial<ServiceProcess>, events: Partial<ProcessEvents> = {}) {
+  const none = { killed: () => {}, ended: () => {} };
+  const process_ = { file: null, pid: null, group: false, ...target };
+  const guard = await ProcessGuard.start(process_, 100, { ...none, ...events });
+  onTestFinished(() => guard.close());
+  const hourMs = 3_600_000;
+  const now = { monotonicMs: monotonicMs(), wallMs: Date.now() };
+  guard.belief({
+    monotonicMs: now.monotonicMs + hourMs,
+    wallMs: now.wallMs + hourMs,
+    sentAt: now,
+    lostMs: 0,
+  });
+  return guard;
+}
+
+/** A process of the test, in a group of its own. */
+async function sleeper(lab: Lab, script = 'echo up; exec sleep 9999', detached = true) {
+  const child = spawn('/bin/sh', ['-c', script], {
+    env: lab.env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached,
+  });
+  const [text] = await once(child.stdout, 'data');
+  return { pid: child.pid!, said: String(text) };
+}
+
+test('what cannot be read is no proof of a death', () => {
+  const fails = () => {
+    throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
+  };
+  expect(lookAt(process.pid, fails)).toEqual({ pid: process.pid });
+  expect(lookAt(process.pid)).toMatchObject({ pid: process.pid });
+  // The largest number that Linux gives is 2 ** 22.
+  expect(lookAt(2 ** 22 + 1)).toBeUndefined();
+});
+
+test('a file that is older than the process means another one', () => {
+  const bootMs = 1_000_000;
+  const found = { startedAt: '50000' };
+  expect(isStale(found, 1_499_000, bootMs)).toBe(false);
+  expect(isStale(found, 1_400_000, bootMs)).toBe(true);
+  expect(isStale({}, 0, bootMs)).toBe(false);
+  expect(isStale(found, 0, undefined)).toBe(false);
+});
+
+test('a stale file: its process is not taken, and not killed later', async ({ lab }) => {
+  const other = await sleeper(lab);
+  const service = await sleeper(lab);
+  const file = lab.write('pid', `${other.pid}\n`);
+  utimesSync(file, 1_000, 1_000);
+  const guard = await start({ file });
+  await expect(guard.arm(forever)).rejects.toThrow(/pid is older than process \d+, so it means/);
+  lab.write('pid', `${service.pid}\n`);
+  expect(await guard.arm(forever)).toBe(service.pid);
+  lab.write('pid', `${other.pid}\n`);
+  utimesSync(file, 1_000, 1_000);
+  await guard.kill();
+  expect([isAlive(service.pid), isAlive(other.pid)]).toEqual([false, true]);
+  await expect(guard.kill()).rejects.toThrow(/knows no process/);
+});
+
+test('a service that was restarted under the same file is killed too', async ({ lab }) => {
+  const [first, second] = [await sleeper(lab), await sleeper(lab)];
+  const file = lab.write('pid', `${first.pid}\n`);
+  const ended = Promise.withResolvers<void>();
+  const guard = await start({ file }, { ended: ended.resolve });
+  await guard.arm(forever);
+  lab.write('pid', `${second.pid}\n`);
+  process.kill(first.pid, 'SIGKILL');
+  await ended.promise;
+  await guard.kill();
+  expect(isAlive(second.pid)).toBe(false);
+});
+
+const onLinux = test.skipIf(process.platform !== 'linux');
+
+onLinux('--pid-group: nothing is gone while a worker lives', async ({ lab }) => {
+  const { pid } = await sleeper(lab, 'sleep 9999 & sleep 9999 & echo up; exec sleep 9999');
+  const guard = await start({ pid, group: true });
+  await guard.arm(forever);
+  process.kill(pid, 'SIGKILL');
+  await until('the leader is dead', () => !isAlive(pid));
+  expect(living(pid)).toHaveLength(2);
+  await guard.kill();
+  expect(living(pid)).toEqual([]);
+});
+
+onLinux('--pid-group: the group of the agent is refused', async ({ lab }) => {
+  const { pid } = await sleeper(lab, undefined, false);
+  expect(groupOf(pid)).toBe(groupOf(process.pid));
+  const guard = await start({ pid, group: true });
+  await expect(guard.arm(forever)).rejects.toThrow(/is that of the agent too/);
+});
+
+test('a guard that is stopped is noticed', async ({ lab }) => {
+  const { pid } = await sleeper(lab);
+  const guard = await start({ pid });
+  await guard.arm(forever);
+  const own = processes().filter(({ parent }) => parent === process.pid);
+  const stopped = own.find(({ pid: one }) => commandLine(one).includes('process-guard.cjs'))!;
+  process.kill(stopped.pid, 'SIGSTOP');
+  expect((await guard.lost).message).toMatch(/was silent while it was needed/);
+  await until('the guard is dead', () => !isAlive(stopped.pid));
+});
