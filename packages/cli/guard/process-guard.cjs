@@ -69,7 +69,21 @@ function guard(killMarginMs) {
     else if (message.do === 'disarm') {
       wanted = undefined;
       if (!killing) armed = undefined;
-    } else if (message.do === 'kill') kill('asked');
+    } else if (message.do === 'look') void look(message);
+    else if (message.do === 'kill') kill('asked', message.present);
+  }
+
+  /** Whether the service is still the process for which it was armed. */
+  async function look({ request }) {
+    const of = armed;
+    let same = false;
+    try {
+      const found = of === undefined || of.file === null ? undefined : await readPid(of.file);
+      same = of !== undefined && isSame(of.noted) && (of.file === null || found?.pid === of.noted.pid);
+    } catch {
+      // The file cannot be read.
+    }
+    tell({ say: 'looked', request, same: same && armed === of });
   }
 
   async function arm({ request, file, pid, group }) {
@@ -120,17 +134,18 @@ function guard(killMarginMs) {
   }
 
   /**
-   * Until none of the processes lives. A service manager may have started another one meanwhile: that
-   * dies too if the file names it now.
+   * Until none of the processes lives.
+   * @param killsPresent a service manager may have started another process meanwhile, which may be
+   * active too: it dies if the file names it now
    */
-  function kill(because) {
+  function kill(because, killsPresent = true) {
     if (armed === undefined) return tell({ say: 'gone', because });
     if (killing) return;
     killing = true;
     const { file, group, noted } = armed;
     const targets = [group ? groupTarget(armed) : processTarget(noted)];
     // Not waited for: the file may be on a mount that does not answer.
-    let isRead = file === null;
+    let isRead = file === null || !killsPresent;
     if (!isRead) {
       void readPid(file)
         .catch(() => undefined)

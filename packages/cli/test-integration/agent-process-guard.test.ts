@@ -1,13 +1,23 @@
 // The guard of `--pid` and the processes that it may kill: real ones, and no other.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { utimesSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { expect, onTestFinished } from 'vitest';
 import type { ProcessEvents, ServiceProcess } from '../src/agent/process-guard.ts';
 import { ProcessGuard } from '../src/agent/process-guard.ts';
+import { deferred } from '../src/guard/wait.ts';
 import type { Lab } from './support/run-process.ts';
-import { groupOf, isAlive, living, monotonicMs, processes, test, until } from './support/run-process.ts';
-import { utimesSync } from 'node:fs';
+import {
+  commandLine,
+  groupOf,
+  isAlive,
+  living,
+  monotonicMs,
+  processes,
+  test,
+  until,
+} from './support/run-process.ts';
 
 const { lookAt, isStale } = createRequire(import.meta.url)('../guard/process-guard.cjs');
 const forever = new AbortController().signal;
@@ -70,22 +80,29 @@ test('a stale file: its process is not taken, and not killed later', async ({ la
   expect(await guard.arm(forever)).toBe(service.pid);
   lab.write('pid', `${other.pid}\n`);
   utimesSync(file, 1_000, 1_000);
-  await guard.kill();
+  await guard.kill(true);
   expect([isAlive(service.pid), isAlive(other.pid)]).toEqual([false, true]);
-  await expect(guard.kill()).rejects.toThrow(/knows no process/);
+  await expect(guard.kill(true)).rejects.toThrow(/knows no process/);
 });
 
-test('a service that was restarted under the same file is killed too', async ({ lab }) => {
-  const [first, second] = [await sleeper(lab), await sleeper(lab)];
+test('a service that was restarted under the same file: noticed, and killed if it may be active', async ({ lab }) => {
+  const [first, second, third] = [await sleeper(lab), await sleeper(lab), await sleeper(lab)];
   const file = lab.write('pid', `${first.pid}\n`);
-  const ended = Promise.withResolvers<void>();
+  const ended = deferred<void>();
   const guard = await start({ file }, { ended: ended.resolve });
   await guard.arm(forever);
   lab.write('pid', `${second.pid}\n`);
   process.kill(first.pid, 'SIGKILL');
   await ended.promise;
-  await guard.kill();
-  expect(isAlive(second.pid)).toBe(false);
+  expect(await guard.isSame(forever)).toBe(false);
+  // Without a doubt it has got no become-active.
+  await guard.kill(false);
+  expect(isAlive(second.pid)).toBe(true);
+  await guard.arm(forever);
+  expect(await guard.isSame(forever)).toBe(true);
+  lab.write('pid', `${third.pid}\n`);
+  await guard.kill(true);
+  expect([isAlive(second.pid), isAlive(third.pid)]).toEqual([false, false]);
 });
 
 const onLinux = test.skipIf(process.platform !== 'linux');
@@ -97,7 +114,7 @@ onLinux('--pid-group: nothing is gone while a worker lives', async ({ lab }) => 
   process.kill(pid, 'SIGKILL');
   await until('the leader is dead', () => !isAlive(pid));
   expect(living(pid)).toHaveLength(2);
-  await guard.kill();
+  await guard.kill(true);
   expect(living(pid)).toEqual([]);
 });
 

@@ -228,7 +228,7 @@ test.concurrent('an agent without --fence does not take over from one without --
   lab,
 }) => {
   const [a, b] = (await cluster(lab, ['a', 'b'], (name) =>
-    name === 'a' ? {} : { fencing: ['--pid', lab.path(`${name}.pid`)] },
+    name === 'a' ? { lease: '4s' } : { lease: '4s', fencing: ['--pid', lab.path(`${name}.pid`)] },
   )) as [ServiceNode, ServiceNode];
   a.agent.kill('SIGKILL');
   const outcome = await b.agent.eventWhere('how the takeover ends', () =>

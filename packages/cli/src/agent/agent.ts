@@ -60,6 +60,12 @@ class ActivationError extends Error {
   }
 }
 
+class ReplacedError extends ActivationError {
+  constructor() {
+    super('its process has ended meanwhile', true);
+  }
+}
+
 export class Agent {
   readonly #election: Election;
   readonly #guard: GuardKeeper;
@@ -247,17 +253,18 @@ export class Agent {
         // A command of ours that is frozen with us could have its effect when another one leads.
         // So the guard holds it.
         const exit = await this.#runHeld(spec, signal);
-        if (exit.code === 0 && exit.because === 'itself') return;
-        throw new ActivationError(`${name}: ${describeExit(exit)}`, mayHaveEffect(exit));
+        if (exit.code !== 0 || exit.because !== 'itself') {
+          throw new ActivationError(`${name}: ${describeExit(exit)}`, mayHaveEffect(exit));
+        }
+        // It was the one that has got the call, and no other one that was started meanwhile.
+        if ((await this.#processGuard?.isSame(signal)) === false) throw new ReplacedError();
       });
     } catch (error) {
       if (error instanceof ActivationError) throw error;
       throw new ActivationError(describe(error), isBegun && !isNotStarted(error));
     }
     await this.#requireListener();
-    if (this.#state.role !== 'activating') {
-      throw new ActivationError('its process has ended meanwhile', true);
-    }
+    if (this.#state.role !== 'activating') throw new ReplacedError();
   }
 
   /** @throws ActivationError when sshfence would take this service for one that does not run */
@@ -321,7 +328,8 @@ export class Agent {
   /** @returns false when the process cannot be killed */
   async #kill(guard: ProcessGuard): Promise<boolean> {
     try {
-      await guard.kill();
+      // Without a doubt, a process that was started meanwhile has got no become-active.
+      await guard.kill(this.#state.doubt !== undefined);
     } catch (error) {
       this.#tell('trouble', describe(error));
       return false;

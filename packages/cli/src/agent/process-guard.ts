@@ -21,12 +21,14 @@ type ToProcessGuard =
   | { readonly do: 'belief'; readonly deadline: Deadline | null }
   | ({ readonly do: 'arm'; readonly request: number } & ServiceProcess)
   | { readonly do: 'disarm' }
-  | { readonly do: 'kill' };
+  | { readonly do: 'look'; readonly request: number }
+  | { readonly do: 'kill'; readonly present: boolean };
 
 type FromProcessGuard =
   | { readonly say: 'up' }
   | { readonly say: 'armed'; readonly request: number; readonly pid: number }
   | { readonly say: 'refused'; readonly request: number; readonly reason: string }
+  | { readonly say: 'looked'; readonly request: number; readonly same: boolean }
   /** The process that it was armed for has ended. The service may be another one now. */
   | { readonly say: 'ended'; readonly pid: number }
   | { readonly say: 'gone'; readonly because: 'asked' | 'belief-over' | 'agent-gone' };
@@ -59,6 +61,7 @@ export class ProcessGuard {
   readonly #up: Deferred<void> = deferred();
   readonly #lost: Deferred<GuardError> = deferred();
   #arming: Deferred<number> | undefined;
+  #looking: Deferred<boolean> | undefined;
   #requests = 0;
   #killing: Deferred<void> | undefined;
   #closing = false;
@@ -133,6 +136,16 @@ export class ProcessGuard {
     }
   }
 
+  /** Whether the process that `arm` has found is still that of the service. If in doubt, it is not. */
+  async isSame(signal: AbortSignal): Promise<boolean> {
+    const looking = deferred<boolean>();
+    this.#looking = looking;
+    this.#requests += 1;
+    this.#send({ do: 'look', request: this.#requests });
+    const what = 'the guard of --pid to look at the process';
+    return bounded(looking.promise, answerWithinMs, what, signal).catch(() => false);
+  }
+
   /** The service is not active. */
   disarm(): void {
     this.#isArmed = false;
@@ -142,13 +155,14 @@ export class ProcessGuard {
 
   /**
    * Resolves when no process of the service is left.
+   * @param present also another process that may have been started meanwhile, and made active
    * @throws GuardError when that takes too long, or it is not armed, and so would kill nothing
    */
-  async kill(): Promise<void> {
+  async kill(present: boolean): Promise<void> {
     if (!this.#isArmed) throw new GuardError('MISUSE', 'the guard of --pid knows no process');
     const killing = this.#killing ?? deferred<void>();
     this.#killing = killing;
-    this.#send({ do: 'kill' });
+    this.#send({ do: 'kill', present });
     await bounded(killing.promise, answerWithinMs, 'the process of the service to be dead');
   }
 
@@ -186,6 +200,9 @@ export class ProcessGuard {
         if (message.because === 'belief-over') this.#events.killed();
         break;
       }
+      case 'looked':
+        if (message.request === this.#requests) this.#looking?.resolve(message.same);
+        break;
       case 'ended':
         this.#events.ended();
         break;
@@ -223,6 +240,7 @@ export class ProcessGuard {
     this.#up.reject(error);
     this.#arming?.reject(error);
     this.#killing?.reject(error);
+    this.#looking?.reject(error);
     if (this.#closing) return;
     // If it wakes up later, it would find that belief is over, and kill a service in standby.
     this.#child.kill('SIGKILL');
