@@ -257,6 +257,8 @@ test.concurrent('an agent that is started makes a service standby that was left 
 }) => {
   const a = await ServiceNode.start(lab, 'a');
   await a.isActive();
+  // Its record says that become-active is done.
+  await a.agent.event('ready');
   a.agent.kill('SIGKILL');
   await a.agent.exited;
   expect(await a.role()).toBe('active 1');

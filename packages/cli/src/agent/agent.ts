@@ -20,7 +20,7 @@ import type { Machine } from './machine.ts';
 import { isOnThis, metadataKeys } from './machine.ts';
 import type { ProcessGuard } from './process-guard.ts';
 import { runHeld, StuckError } from './run-held.ts';
-import type { ServiceEvent, ServiceState } from './service-state.ts';
+import type { Health, ServiceEvent, ServiceState } from './service-state.ts';
 import { isSettled, nextServiceState } from './service-state.ts';
 
 export interface AgentOptions {
@@ -46,6 +46,9 @@ export interface AgentOptions {
   readonly hasServers: boolean;
 }
 
+/** A service that has just become active may be about to listen. */
+const listenerTries = 20;
+const listenerPauseMs = 100;
 const never: AbortSignal = new AbortController().signal;
 
 /** `become-active` has not made the service active. */
@@ -161,21 +164,24 @@ export class Agent {
   async check(signal: AbortSignal): Promise<void> {
     // First: a service that a dead agent has left active must not stay active, healthy or not.
     if (this.#state.role === 'neutral') await this.#makeStandby();
+    const before = this.#state;
     const look = await this.#lookAtHealth(signal);
-    const wasActive = this.#state.role === 'active';
-    // The guard of --pid tells when a process that was made active has ended.
-    const isSame = wasActive && this.#processGuard !== undefined;
-    this.#enter({ type: 'health', health: look.health, isSame });
-    if (wasActive && !isSettled(this.#state) && this.#state.role !== 'active') {
-      // Whatever the gate counts. But if it ends the term too, it has the better reason.
-      setImmediate(() => this.#term?.resign());
-    }
+    // A look that began before the service was made active says nothing about it.
+    if (this.#state === before) this.#judge(look.health);
     if (look.health !== 'healthy') {
       const words = look.health === 'unhealthy' ? 'is not well' : 'does not respond';
       const reason = signal.aborted ? signal.reason : look.error;
       throw new Error(`the service ${words}: ${describe(reason)}`);
     }
     if (this.#state.role === 'neutral') throw new Error('the service has not become standby yet');
+  }
+
+  #judge(health: Health): void {
+    // The guard of --pid tells when a process that was made active has ended.
+    const isSame = this.#state.role === 'active' && this.#processGuard !== undefined;
+    this.#enter({ type: 'health', health, isSame });
+    // Whatever the gate counts. But if it ends the term too, it has the better reason.
+    if (this.#state.role === 'stopping') setImmediate(() => this.#term?.resign());
   }
 
   /** A check may compare the role and the token with its own. */
@@ -270,7 +276,11 @@ export class Agent {
   /** @throws ActivationError when sshfence would take this service for one that does not run */
   async #requireListener(): Promise<void> {
     const { fencedAtPort: port } = this.#options;
-    if (port === undefined || (await isListenedAt(port)) !== false) return;
+    if (port === undefined) return;
+    for (let tries = 0; tries < listenerTries; tries += 1) {
+      if ((await isListenedAt(port)) !== false) return;
+      await sleep(listenerPauseMs, never);
+    }
     throw new ActivationError(
       `nothing listens at port ${port} here, the one of --address: sshfence would find no service ` +
         'there, and take it for stopped',
