@@ -38,9 +38,11 @@ export async function administer(
     else await check(snapshot, question);
     return request(question);
   };
-  const result = makes
+  const answer = makes
     ? await ask(options, context, request, needs)
     : await askWhatIsThere(options, context, { tells: check === undefined, reopens }, job);
+  // The term that was asked, and not one that came after it.
+  const result = { ...answer, view: answer.asked ?? answer.view };
   const line = options.json
     ? toJson({ election: options.election, ...details, ...asJson(result), ...results?.(result) })
     : visible(words(result));

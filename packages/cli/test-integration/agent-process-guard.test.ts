@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { utimesSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 import type { ProcessEvents, ServiceProcess } from '../src/agent/process-guard.ts';
 import { ProcessGuard } from '../src/agent/process-guard.ts';
@@ -123,6 +124,21 @@ onLinux('--pid-group: the group of the agent is refused', async ({ lab }) => {
   expect(groupOf(pid)).toBe(groupOf(process.pid));
   const guard = await start({ pid, group: true });
   await expect(guard.arm(forever)).rejects.toThrow(/is that of the agent too/);
+});
+
+onLinux('also the guard of `run`: without descriptors nothing counts as gone', async ({ lab }) => {
+  // timeout(1) leaves the group, and stays in the session. The leader of both ends.
+  const { pid } = await sleeper(lab, 'timeout 9999 sleep 9999 & echo up');
+  await until('the group is gone', () => living(pid).length === 0);
+  const file = fileURLToPath(new URL('../guard/guard.cjs', import.meta.url));
+  const script = `
+    const { groupIsGone } = require(${JSON.stringify(file)});
+    const { openSync } = require('node:fs');
+    try { for (;;) openSync('/dev/null'); } catch {}
+    process.exit(groupIsGone(${pid}, true) ? 1 : 0);`;
+  const limited = ['-c', 'ulimit -n 64; exec "$0" -e "$1"', process.execPath, script];
+  const [code] = await once(spawn('/bin/sh', limited, { env: lab.env, stdio: 'inherit' }), 'exit');
+  expect(code).toBe(0);
 });
 
 test('a guard that is stopped is noticed', async ({ lab }) => {
