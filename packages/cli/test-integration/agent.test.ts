@@ -191,7 +191,8 @@ test.concurrent('a service restarted by its manager is not taken for active, wha
 
 /** For the tests that need no other agent. */
 async function alone(lab: Lab, becomeActive: string): Promise<ServiceNode> {
-  return ServiceNode.start(lab, 'a', { lease: '4s', options: ['--become-active', becomeActive] });
+  const options = ['--become-active', becomeActive, '--standby-timeout', '2s'];
+  return ServiceNode.start(lab, 'a', { lease: '4s', options });
 }
 
 test.concurrent('a become-active that was killed is a doubt: no later term of the agent ends as clean', async ({
