@@ -36,8 +36,8 @@ export interface AgentOptions {
     readonly metadata: Readonly<Record<string, string>>;
   };
   readonly machine: Machine;
-  /** The port by which others fence this service, where they use sshfence. */
-  readonly fencedAtPort: number | undefined;
+  /** The ports by which others fence this service, where they use sshfence. */
+  readonly fencedAtPorts: readonly number[];
   readonly healthEveryMs: number;
   readonly activeTimeoutMs: number;
   readonly standbyTimeoutMs: number;
@@ -49,6 +49,8 @@ export interface AgentOptions {
 /** A service that has just become active may be about to listen. */
 const listenerTries = 20;
 const listenerPauseMs = 100;
+/** Between two attempts to make a service standby that acts, or may act. */
+const standbyPauseMs = 1_000;
 const never: AbortSignal = new AbortController().signal;
 
 /** `become-active` has not made the service active. */
@@ -80,10 +82,12 @@ export class Agent {
   #standby: Promise<boolean> | undefined;
   #term: Term | undefined;
   #interruptedBy: NodeJS.Signals | undefined;
+  /** The guard of `--pid` is gone or silent. */
   #lostGuard = false;
+  /** A `become-active` does not die of KILL. Whatever else is killed, it may still have its effect. */
+  #isStuck = false;
   #believes = false;
   #lastTold = '';
-  #onDisbelief: () => void = () => {};
 
   constructor(
     election: Election,
@@ -103,10 +107,11 @@ export class Agent {
   async run(campaign: LeadOptions): Promise<number> {
     const removeListeners = this.#listenToSignals();
     this.#events.follow(() => !isSettled(this.#state), true);
-    void this.#processGuard?.lost.then((error) => {
+    void this.#processGuard?.lost.then(async (error) => {
       // Without it nothing would kill the service if we died now.
       this.#tell('guard-lost', `${error.message}: leadership is given up, and the agent ends`);
       this.#lostGuard = true;
+      await this.#disownGuard();
       this.#stop.abort(error);
     });
     try {
@@ -117,11 +122,9 @@ export class Agent {
         onUnclean: (target, { signal }) => this.#fence(target, signal),
       });
     } catch (error) {
-      if (this.#interruptedBy === undefined) {
-        if (this.#lostGuard) return exitCodes.temporary;
-        throw error;
-      }
-      return 128 + constants.signals[this.#interruptedBy];
+      if (this.#interruptedBy !== undefined) return 128 + constants.signals[this.#interruptedBy];
+      if (this.#stop.signal.aborted) return exitCodes.temporary;
+      throw error;
     } finally {
       removeListeners();
       this.#stop.abort(new Error('the agent ends'));
@@ -137,17 +140,12 @@ export class Agent {
     this.#guard.belief(deadline);
     this.#processGuard?.belief(deadline);
     this.#believes = deadline !== undefined;
-    // Work that has not settled by now leaves its seat to run out.
-    if (deadline === undefined) this.#onDisbelief();
   }
 
-  /** The guard has killed the service, because belief was nearly over. */
+  /** The guard of `--pid` has killed the service: we have asked, or belief was nearly over. */
   killed(): void {
     this.#enter({ type: 'killed' });
-    this.#tell(
-      'killed',
-      'the service was killed: the term is over, and it was not standby in time',
-    );
+    this.#tell('killed', 'the service was killed: it was not certainly standby in time');
     this.#term?.resign();
   }
 
@@ -164,13 +162,15 @@ export class Agent {
   async check(signal: AbortSignal): Promise<void> {
     // First: a service that a dead agent has left active must not stay active, healthy or not.
     if (this.#state.role === 'neutral') await this.#makeStandby();
+    // That may have taken all of the time. A look that was not asked says nothing.
+    signal.throwIfAborted();
     const before = this.#state;
     const look = await this.#lookAtHealth(signal);
     // A look that began before the service was made active says nothing about it.
     if (this.#state === before) this.#judge(look.health);
     if (look.health !== 'healthy') {
       const words = look.health === 'unhealthy' ? 'is not well' : 'does not respond';
-      const reason = signal.aborted ? signal.reason : look.error;
+      const reason: unknown = signal.aborted ? signal.reason : look.error;
       throw new Error(`the service ${words}: ${describe(reason)}`);
     }
     if (this.#state.role === 'neutral') throw new Error('the service has not become standby yet');
@@ -227,18 +227,46 @@ export class Agent {
         this.#tell('activation-failed', `the service is not active: ${fields.error}`, fields);
       }
     }
+    if (this.#isStuck) await this.#disownGuard();
     term.resign();
     if (!isSettled(this.#state)) await this.#leaveActive(isUnsure);
-    // The next leader shall fence this service, so the seat must not be given back as clean.
-    if (this.#state.doubt !== undefined) await this.#disbelief();
-    this.#processGuard?.disarm();
+    if (!isSettled(this.#state) || this.#isStuck) await this.#endUnclean();
+    else this.#processGuard?.disarm();
     throw term.signal.reason;
+  }
+
+  /**
+   * The next leader shall fence this service, so the seat is left to run out. And no later term may
+   * begin with this election handle: it would not count its own record as unclean.
+   */
+  async #endUnclean(): Promise<void> {
+    const words =
+      'the service is not certainly standby, now and later: the seat runs out, so that the next ' +
+      'leader fences it, and the agent ends';
+    this.#tell('unclean', words);
+    while (this.#believes) await sleep(standbyPauseMs, never);
+    this.#stop.abort(new Error(words));
+  }
+
+  /** The next leader shall not count on the guard. Without a store, the record stays as it is. */
+  async #disownGuard(): Promise<void> {
+    const signal = AbortSignal.timeout(this.#election.timing.operationTimeoutMs);
+    await this.#term?.proclaim({ metadata: this.#metadata() }, { signal }).catch(() => {});
+  }
+
+  /** What the record of the term shall say. */
+  #metadata(): Readonly<Record<string, string>> {
+    return {
+      ...this.#options.candidate.metadata,
+      ...(this.#state.role === 'active' && { [metadataKeys.activation]: 'done' }),
+      ...((this.#lostGuard || this.#isStuck) && { [metadataKeys.guard]: 'none' }),
+    };
   }
 
   /** From standby to `become-active` done. @throws ActivationError */
   async #activate(term: Term): Promise<void> {
     const { becomeActive, activeTimeoutMs, calls } = this.#options;
-    const { token, predecessor } = term;
+    const { token } = term;
     const env = { ...calls.env, INCUMBENT_TOKEN: token.toString() };
     const spec = asProgram(becomeActive, { ...calls, env });
     const name = becomeActive.option;
@@ -248,17 +276,15 @@ export class Agent {
         await this.#processGuard?.arm(signal);
         // The service went away between the win and here.
         if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
-        const isOther = predecessor !== undefined && predecessor.id !== this.#options.candidate.id;
-        this.#enter({
-          type: 'term-begins',
-          token,
-          fencedSince: isOther ? predecessor.token : undefined,
-        });
+        this.#enter({ type: 'term-begins', token });
         this.#tell('activating', `making the service active (token ${token})`, { token });
         isBegun = true;
         // A command of ours that is frozen with us could have its effect when another one leads.
         // So the guard holds it.
-        const exit = await this.#runHeld(spec, signal);
+        const exit = await this.#runHeld(spec, signal).catch((error: unknown) => {
+          this.#isStuck ||= error instanceof StuckError;
+          throw error;
+        });
         if (exit.code !== 0 || exit.because !== 'itself') {
           throw new ActivationError(`${name}: ${describeExit(exit)}`, mayHaveEffect(exit));
         }
@@ -269,20 +295,22 @@ export class Agent {
       if (error instanceof ActivationError) throw error;
       throw new ActivationError(describe(error), isBegun && !isNotStarted(error));
     }
-    await this.#requireListener();
+    await this.#requireListeners(term.signal);
     if (this.#state.role !== 'activating') throw new ReplacedError();
   }
 
   /** @throws ActivationError when sshfence would take this service for one that does not run */
-  async #requireListener(): Promise<void> {
-    const { fencedAtPort: port } = this.#options;
-    if (port === undefined) return;
+  async #requireListeners(signal: AbortSignal): Promise<void> {
+    const ports = this.#options.fencedAtPorts;
+    let missing: number | undefined;
     for (let tries = 0; tries < listenerTries; tries += 1) {
-      if ((await isListenedAt(port)) !== false) return;
-      await sleep(listenerPauseMs, never);
+      const found = await Promise.all(ports.map(isListenedAt));
+      missing = ports[found.indexOf(false)];
+      if (missing === undefined) return;
+      await sleep(listenerPauseMs, signal);
     }
     throw new ActivationError(
-      `nothing listens at port ${port} here, the one of --address: sshfence would find no service ` +
+      `nothing listens at port ${missing} here, the one of --address: sshfence would find no service ` +
         'there, and take it for stopped',
       false,
     );
@@ -290,12 +318,8 @@ export class Agent {
 
   /** Observers, and an agent that is started after us, are told. */
   async #showActive(term: Term): Promise<void> {
-    const { metadata } = this.#options.candidate;
-    const done = { ...metadata, [metadataKeys.activation]: 'done' };
     // One write shows both.
-    const isSure = this.#state.doubt === undefined;
-    const shown = isSure ? term.proclaim({ metadata: done }) : undefined;
-    await Promise.all([shown, term.ready()]);
+    await Promise.all([term.proclaim({ metadata: this.#metadata() }), term.ready()]);
   }
 
   /** Runs a command under the guard. One that does not die is told, and left to its guard. */
@@ -315,38 +339,27 @@ export class Agent {
     // An attempt from before the term says nothing about what came after it.
     await this.#standby;
     if (isSettled(this.#state)) return;
-    this.#enter({ type: 'term-ends', cutOff: isUnsure });
+    this.#enter({ type: 'term-ends', isUnsure });
     for (;;) {
       await this.#makeStandby();
-      const { doubt } = this.#state;
-      if (isSettled(this.#state) && doubt === undefined) return;
-      if (this.#processGuard !== undefined && (await this.#kill(this.#processGuard))) return;
       if (isSettled(this.#state)) return;
-      if (this.#stop.signal.aborted && !this.#believes) return;
-      await sleep(this.#options.healthEveryMs, never);
+      if (this.#processGuard !== undefined && !this.#lostGuard) {
+        await this.#kill(this.#processGuard, isUnsure);
+      }
+      if (isSettled(this.#state)) return;
+      if ((isUnsure || this.#stop.signal.aborted) && !this.#believes) return;
+      await sleep(Math.min(this.#options.healthEveryMs, standbyPauseMs), never);
     }
   }
 
-  /** Resolves when belief is over. */
-  #disbelief(): Promise<void> {
-    if (!this.#believes) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#onDisbelief = resolve;
-    });
-  }
-
-  /** @returns false when the process cannot be killed */
-  async #kill(guard: ProcessGuard): Promise<boolean> {
+  /** `killed` is called when no process is left. */
+  async #kill(guard: ProcessGuard, isUnsure: boolean): Promise<void> {
     try {
-      // Without a doubt, a process that was started meanwhile has got no become-active.
-      await guard.kill(this.#state.doubt !== undefined);
+      // A process that was started meanwhile has got no become-active, unless that may be late.
+      await guard.kill(isUnsure);
     } catch (error) {
       this.#tell('trouble', describe(error));
-      return false;
     }
-    this.#enter({ type: 'killed' });
-    this.#tell('killed', 'the service was killed: it was not certainly standby');
-    return true;
   }
 
   /** One attempt at a time, within its bound. @returns whether the service is standby now */
@@ -388,8 +401,8 @@ export class Agent {
       // A guard has killed it, within a belief that we have waited for.
       if (target.metadata[metadataKeys.guard] === 'pid') return;
       throw new Error(
-        `the service of "${target.id}" has no guard (--pid), and this agent no --fence to stop it: make ` +
-          "sure that it is not active, and start an agent once with --fence 'shell:true'",
+        `"${target.id}" did not tell that its service has a guard (--pid), and this agent has no --fence to ` +
+          "stop it: make sure that it is not active, and start an agent once with --fence 'shell:true'",
       );
     }
     const attempt = async (method: FenceMethod) => {
@@ -404,6 +417,9 @@ export class Agent {
     };
     const method = await fenceUntilOne(fences, target, attempt, signal);
     this.#tell('fenced', `fenced ${target.id}: ${method.name}`, { ...told, method: method.name });
+    if (method.kind !== 'sshfence' || target.id !== this.#options.candidate.id) return;
+    // It was our own service, which an agent before us has left. The next look makes it standby.
+    this.#enter({ type: 'killed' });
   }
 
   /**

@@ -82,9 +82,14 @@ export async function run(
 ): Promise<void> {
   signal.throwIfAborted();
   if (call.kind === 'http') return http(call, method, env, signal);
-  await runShellCheck(call.option, call.command, env, cwd, signal);
+  // A look changes nothing, so it may outlive us.
+  const endsWithUs = method === 'POST';
+  await runShellCheck(call.option, call.command, env, cwd, signal, endsWithUs);
   signal.throwIfAborted();
 }
+
+/** Nothing listens there, or the connection was broken off: the process may have ended. */
+const disconnects: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE']);
 
 /** @returns what the service said, and in words when it is not well. `signal` ends the look */
 export async function lookAtHealth(
@@ -96,11 +101,17 @@ export async function lookAtHealth(
     await run(call, 'GET', context, signal);
     return { health: 'healthy' };
   } catch (error) {
-    const answered =
-      error instanceof StatusError ||
-      (error instanceof CommandFailedError && error.exitCode !== null && !signal.aborted);
-    return { health: answered ? 'unhealthy' : 'not-responding', error };
+    return { health: signal.aborted ? 'not-responding' : healthAfter(error), error };
   }
+}
+
+function healthAfter(error: unknown): Health {
+  if (error instanceof StatusError) return 'unhealthy';
+  if (error instanceof CommandFailedError) {
+    return error.exitCode === null ? 'not-responding' : 'unhealthy';
+  }
+  const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  return disconnects.has(code) ? 'disconnected' : 'not-responding';
 }
 
 function http(

@@ -115,6 +115,14 @@ export function fenceProgram(
   return { program: 'ssh', args, env, cwd };
 }
 
+/** The ports that sshfence would look at, for a leader that told these addresses. */
+export function toldPorts(addresses: readonly string[]): readonly number[] {
+  const places = addresses.flatMap((address) => parsePlace(address) ?? []);
+  const [first] = places;
+  if (first === undefined) return [];
+  return places.filter(({ host }) => sameHost(host, first.host)).map(({ port }) => port);
+}
+
 function samePlace(a: Place, b: Place): boolean {
   return sameHost(a.host, b.host) && a.port === b.port;
 }

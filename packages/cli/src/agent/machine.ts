@@ -9,9 +9,9 @@ export const metadataKeys = {
   host: 'service-host',
   /** A digest of `/etc/machine-id`. Cloned machines often have one name and different numbers. */
   machine: 'service-machine',
-  /** A guard kills the service when its agent is gone: the value is `pid`. */
+  /** `pid`: a guard kills the service when its agent is gone. Else `none`. */
   guard: 'service-guard',
-  /** `become-active` has succeeded, and none is outstanding: the value is `done`. */
+  /** `done`: `become-active` has succeeded in this term. Else `none`. */
   activation: 'service-activation',
 } as const;
 

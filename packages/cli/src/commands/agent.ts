@@ -6,7 +6,7 @@ import { Agent } from '../agent/agent.ts';
 import type { AgentDurations } from '../agent/bounds.ts';
 import { agentBounds, boundsInWords, killMs } from '../agent/bounds.ts';
 import { parseCall } from '../agent/calls.ts';
-import { isLoopback, parseFence, parsePlace } from '../agent/fencing.ts';
+import { isLoopback, parseFence, parsePlace, toldPorts } from '../agent/fencing.ts';
 import { machineMetadata, metadataKeys, thisMachine } from '../agent/machine.ts';
 import type { ServiceProcess } from '../agent/process-guard.ts';
 import { ProcessGuard } from '../agent/process-guard.ts';
@@ -46,6 +46,7 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
   // By which others fence this service.
   const told = addresses.map(parsePlace).find((place) => place !== undefined);
   checkFencing(options, target);
+  checkMetadata(options.metadata ?? {});
   checkEventsFd(options.eventsFd, 'agent');
   const machine = thisMachine();
   const own = durationsOf(options, fences.length);
@@ -64,6 +65,8 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
       ...options.metadata,
       ...machineMetadata(machine),
       [metadataKeys.guard]: target === undefined ? 'none' : 'pid',
+      // As long as `done`, so that what fits now fits then.
+      [metadataKeys.activation]: 'none',
     },
   };
   const timing = {
@@ -112,7 +115,7 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     ssh: { options: options.sshOption ?? [], connectTimeoutMs: own.fenceTimeoutMs / 2 },
     candidate,
     machine,
-    fencedAtPort: usesSsh(options) ? told?.port : undefined,
+    fencedAtPorts: usesSsh(options) ? toldPorts(addresses) : [],
     hasServers: store.servers !== undefined,
   });
   // It answers with the status of the agent, so not before there is one.
@@ -181,6 +184,16 @@ function checkFencing(
   if (sshOption.length > 0 && !hasSsh) {
     throw new UsageError('--ssh-option goes with --fence sshfence, and there is none');
   }
+}
+
+/** @throws UsageError */
+function checkMetadata(metadata: Readonly<Record<string, string>>): void {
+  const own = Object.keys(metadata).find((key) => key.startsWith('service-'));
+  if (own === undefined) return;
+  throw new UsageError(
+    `--metadata ${own}: keys that begin with "service-" are those of the agent, by which others decide ` +
+      'how to fence this service; give another key',
+  );
 }
 
 function usesSsh({ fence = [] }: Pick<AgentCommandOptions, 'fence'>): boolean {

@@ -214,6 +214,18 @@ export class Guard {
     this.#child.unref();
   }
 
+  /**
+   * Leaves the guard alone with a program that does not die. It goes on killing, also when we have
+   * ended, and ends when the program's group is gone. Nothing here waits for it.
+   */
+  abandon(): void {
+    if (this.#state !== 'running') return;
+    this.#state = 'closing';
+    this.#send({ do: 'leave' });
+    this.#forgetProgram();
+    for (const handle of [this.#child, this.#control, this.#life]) handle.unref();
+  }
+
   #send(message: ToGuard): void {
     if (this.#control.writable) this.#control.write(`${JSON.stringify(message)}\n`);
   }

@@ -41,7 +41,7 @@ export class GuardKeeper {
     const old = this.#running;
     this.#running = undefined;
     this.#guard = this.#start();
-    void old?.close();
+    old?.abandon();
   }
 
   async close(): Promise<void> {
@@ -49,11 +49,15 @@ export class GuardKeeper {
     await guard?.close();
   }
 
-  async #start(): Promise<Guard> {
-    const starting = Guard.start(this.#options);
+  #start(): Promise<Guard> {
+    const starting = this.#startOne();
     // The caller that asks for the guard gets the failure. This handler only marks it as handled.
     starting.catch(() => {});
-    const guard = await starting;
+    return starting;
+  }
+
+  async #startOne(): Promise<Guard> {
+    const guard = await Guard.start(this.#options);
     this.#running = guard;
     this.#tell(guard);
     void guard.lost.then(() => {
