@@ -19,14 +19,23 @@ const firstLookMs = 5;
 const longestLookMs = 200;
 // A file may be written so long before its process starts, by clocks that are set meanwhile.
 const fileSlackMs = 5_000;
+// Without an agent nobody waits for a file that cannot be read. Later it may name a service that another
+// agent has made active.
+const readAtMostMs = 10_000;
 // Of /proc/PID/stat: USER_HZ.
 const ticksPerSecond = 100;
+// The file is older than the process that it names.
+const staleCode = 'STALE';
+
+// The earliest that /proc/stat has said.
+let earliestBootMs = Infinity;
 
 if (require.main === module) guard(Number(process.argv[2]));
 
-module.exports = { isStale, lookAt };
+module.exports = { bootMs, isStale, lookAt };
 
 function guard(killMarginMs) {
+  bootMs();
   for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
     process.on(`SIG${name}`, () => {});
 
@@ -37,7 +46,8 @@ function guard(killMarginMs) {
   // The number of the request to arm that counts. What was found for another one is dropped.
   let wanted;
   let killing = false;
-  let leaving = false;
+  // When the agent was gone.
+  let leftAtMs;
   let beatAtMs = 0;
   let timer;
 
@@ -78,8 +88,10 @@ function guard(killMarginMs) {
     const of = armed;
     let same = false;
     try {
-      const found = of === undefined || of.file === null ? undefined : await readPid(of.file);
-      same = of !== undefined && isSame(of.noted) && (of.file === null || found?.pid === of.noted.pid);
+      if (of !== undefined) {
+        const number = of.file === null ? of.noted.pid : (await readNumber(of.file)).pid;
+        same = isSame(of.noted) && number === of.noted.pid;
+      }
     } catch {
       // The file cannot be read.
     }
@@ -139,31 +151,41 @@ function guard(killMarginMs) {
    * active too: it dies if the file names it now
    */
   function kill(because, killsPresent = true) {
-    if (armed === undefined) return tell({ say: 'gone', because });
+    if (armed === undefined) return tell({ say: 'gone', because: 'not-armed' });
     if (killing) return;
     killing = true;
     const { file, group, noted } = armed;
     const targets = [group ? groupTarget(armed) : processTarget(noted)];
-    // Not waited for: the file may be on a mount that does not answer.
+    // It is known whether the file names another process.
     let isRead = file === null || !killsPresent;
-    if (!isRead) {
-      void readPid(file)
-        .catch(() => undefined)
-        .then((found) => {
-          isRead = true;
-          if (found === undefined || isSame(noted, found)) return;
-          if (!group) targets.push(processTarget(found));
-          else if (whyNotGroup(found) === undefined) {
-            targets.push(groupTarget({ noted: found, leader: lookAt(found.group) }));
-          }
-        });
-    }
+    let isReading = false;
     round(firstLookMs);
+
+    async function lookForOther() {
+      isReading = true;
+      try {
+        const found = await readPid(file);
+        const isOther = found !== undefined && !isSame(noted, found);
+        // A group that must not be killed is not gone either.
+        if (isOther && group && whyNotGroup(found) !== undefined) return;
+        if (isOther && group) targets.push(groupTarget({ noted: found, leader: lookAt(found.group) }));
+        else if (isOther) targets.push(processTarget(found));
+        isRead = true;
+      } catch (error) {
+        // Anything else is no proof, so the file is read again.
+        isRead = error.code === 'ENOENT' || error.code === staleCode;
+      } finally {
+        isReading = false;
+      }
+    }
 
     function round(delayMs) {
       beat();
       const living = targets.filter((target) => !target.isGone());
       for (const target of living) target.kill();
+      // Not waited for: the file may be on a mount that does not answer.
+      if (!isRead && !isReading) void lookForOther();
+      if (living.length === 0 && monotonicMs() - leftAtMs > readAtMostMs) process.exit(0);
       if (living.length > 0 || !isRead) {
         setTimeout(() => round(Math.min(2 * delayMs, longestLookMs)), delayMs);
         return;
@@ -171,12 +193,12 @@ function guard(killMarginMs) {
       killing = false;
       armed = undefined;
       tell({ say: 'gone', because });
-      if (leaving) process.exit(0);
+      if (leftAtMs !== undefined) process.exit(0);
     }
   }
 
   function leave() {
-    leaving = true;
+    leftAtMs ??= monotonicMs();
     if (armed === undefined) process.exit(0);
     kill('agent-gone');
   }
@@ -234,17 +256,23 @@ function whyNotGroup({ group }) {
  * @throws when the file cannot be read, or is older than the process
  */
 async function readPid(file) {
+  const { pid, writtenMs } = await readNumber(file);
+  const found = lookAt(pid);
+  if (found !== undefined && isStale(found, writtenMs, bootMs())) {
+    const message =
+      `${file} is older than process ${pid}, so it means another one that has ended: restart the ` +
+      `service, so that it writes the file again; or \`touch ${file}\` if that is the service, and the ` +
+      'clock was set';
+    throw Object.assign(new Error(message), { code: staleCode });
+  }
+  return found;
+}
+
+async function readNumber(file) {
   const [text, { mtimeMs }] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
   const pid = Number(text.trim().split(/\s/)[0]);
   if (!Number.isInteger(pid) || pid < 2) throw new Error(`${file} holds no number of a process`);
-  const found = lookAt(pid);
-  if (found !== undefined && isStale(found, mtimeMs, bootMs())) {
-    throw new Error(
-      `${file} is older than process ${pid}, so it means another one that has ended: restart the ` +
-        'service, so that it writes the file again',
-    );
-  }
-  return found;
+  return { pid, writtenMs: mtimeMs };
 }
 
 /**
@@ -256,10 +284,14 @@ function isStale({ startedAt }, writtenMs, bootMs) {
   return writtenMs + fileSlackMs < bootMs + (Number(startedAt) / ticksPerSecond) * 1e3;
 }
 
-/** By the wall clock, which may have been set since. */
-function bootMs() {
-  const seconds = attempt(() => /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'latin1'))?.[1]);
-  return seconds === undefined ? undefined : Number(seconds) * 1e3;
+/**
+ * By the wall clock. When that is set, the kernel moves the answer with it, and a file that was written
+ * before seems older. So the earliest answer counts.
+ */
+function bootMs(read = readFileSync) {
+  const seconds = attempt(() => /^btime (\d+)$/m.exec(read('/proc/stat', 'latin1'))?.[1]);
+  if (seconds !== undefined) earliestBootMs = Math.min(earliestBootMs, Number(seconds) * 1e3);
+  return earliestBootMs === Infinity ? undefined : earliestBootMs;
 }
 
 /** Whether the process still runs. If that cannot be seen, it does. */

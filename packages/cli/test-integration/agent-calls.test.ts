@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { asProgram, lookAtHealth, parseCall, run } from '../src/agent/calls.ts';
 import { isListenedAt } from '../src/agent/listeners.ts';
-import { isAlive, processes, until } from './support/run-process.ts';
+import { commandLine, isAlive, living, processes, until } from './support/run-process.ts';
 
 const head = (status: string) => `HTTP/1.1 ${status}\r\nconnection: close\r\n`;
 const answers = {
@@ -85,7 +85,7 @@ test('a command of the agent ends with the agent', async () => {
   const script = `
     import { runShellCheck } from '${module}';
     const { signal } = new AbortController();
-    runShellCheck('--become-standby', 'exec sleep 9999', process.env, '/', signal);`;
+    runShellCheck('--become-standby', 'exec sleep 9999', process.env, '/', signal, true);`;
   // The command itself has no output. Its number is that of the only child.
   const args = ['--input-type=module', '-e', script];
   const agent = spawn(process.execPath, args, { stdio: 'ignore' });
@@ -97,15 +97,30 @@ test('a command of the agent ends with the agent', async () => {
   await until('the command is dead', () => !isAlive(pid));
 });
 
-test('health: an answer that is no success is unhealthy, no answer is not responding', async () => {
+test('a look leaves no process behind that another one would have to reap', async () => {
+  const stop = new AbortController();
+  const looking = lookAtHealth(parseCall('--health', 'exec sleep 98765'), context, stop.signal);
+  const sleeps = () =>
+    processes().find(
+      ({ pid, parent }) => parent === process.pid && /^sleep.98765/.test(commandLine(pid)),
+    );
+  await until('it runs', () => sleeps() !== undefined);
+  expect(living(sleeps()!.pid)).toHaveLength(1);
+  stop.abort(new Error('enough'));
+  await looking;
+});
+
+test('health: no success is unhealthy, a broken connection disconnected, a timeout not responding', async () => {
   const look = async (url: string, signal = forever) =>
     (await lookAtHealth(parseCall('--health', url), context, signal)).health;
   expect(await look((await service(answers.ok)).url)).toBe('healthy');
   expect(await look((await service(answers.refused)).url)).toBe('unhealthy');
-  expect(await look((await service(answers.silent)).url)).toBe('not-responding');
-  expect(await look('http://127.0.0.1:1/')).toBe('not-responding');
+  expect(await look((await service(answers.silent)).url)).toBe('disconnected');
+  expect(await look((await service(answers.cut)).url)).toBe('disconnected');
+  expect(await look('http://127.0.0.1:1/')).toBe('disconnected');
   expect(await look('true')).toBe('healthy');
   expect(await look('exit 3')).toBe('unhealthy');
+  expect(await look('kill -KILL $$')).toBe('not-responding');
   const stop = new AbortController();
   const hanging = look('sleep 9999', stop.signal);
   stop.abort(new Error('too long'));

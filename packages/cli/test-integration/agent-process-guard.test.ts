@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { utimesSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import type { ProcessEvents, ServiceProcess } from '../src/agent/process-guard.ts';
 import { ProcessGuard } from '../src/agent/process-guard.ts';
 import { deferred } from '../src/guard/wait.ts';
@@ -20,7 +20,7 @@ import {
   until,
 } from './support/run-process.ts';
 
-const { lookAt, isStale } = createRequire(import.meta.url)('../guard/process-guard.cjs');
+const { bootMs, lookAt, isStale } = createRequire(import.meta.url)('../guard/process-guard.cjs');
 const forever = new AbortController().signal;
 
 /** A guard with belief for an hour. */
@@ -68,6 +68,38 @@ test('a file that is older than the process means another one', () => {
   expect(isStale(found, 1_400_000, bootMs)).toBe(true);
   expect(isStale({}, 0, bootMs)).toBe(false);
   expect(isStale(found, 0, undefined)).toBe(false);
+});
+
+test('a clock that is set makes no file older than its process', async ({ lab }) => {
+  const says = (seconds: number) => bootMs(() => `cpu 1\nbtime ${seconds}\n`);
+  const first = says(1_000);
+  expect(says(900_000_000)).toBe(first);
+  expect(says(900)).toBe(900_000);
+  const { pid } = await sleeper(lab);
+  const file = lab.write('pid', `${pid}\n`);
+  const guard = await start({ file });
+  await guard.arm(forever);
+  // As if the clock had been set forward since.
+  utimesSync(file, 1_000, 1_000);
+  expect(await guard.isSame(forever)).toBe(true);
+});
+
+test('a file that cannot be read is no proof: it is read again', async ({ lab }) => {
+  const [first, second] = [await sleeper(lab), await sleeper(lab)];
+  const file = lab.write('pid', `${first.pid}\n`);
+  const killed = vi.fn();
+  const guard = await start({ file }, { killed });
+  await guard.arm(forever);
+  // As a service does that writes its number.
+  lab.write('pid', '');
+  const killing = guard.kill(true);
+  await until('the first one is dead', () => !isAlive(first.pid));
+  expect(killed).not.toHaveBeenCalled();
+  lab.write('pid', `${second.pid}\n`);
+  await killing;
+  expect(isAlive(second.pid)).toBe(false);
+  // Also when nobody waits for it any more.
+  expect(killed).toHaveBeenCalledOnce();
 });
 
 test('a stale file: its process is not taken, and not killed later', async ({ lab }) => {
@@ -141,7 +173,7 @@ onLinux('also the guard of `run`: without descriptors nothing counts as gone', a
   expect(code).toBe(0);
 });
 
-test('a guard that is stopped is noticed', async ({ lab }) => {
+test('a guard that is stopped is noticed, and kills when it wakes up', async ({ lab }) => {
   const { pid } = await sleeper(lab);
   const guard = await start({ pid });
   await guard.arm(forever);
@@ -149,5 +181,9 @@ test('a guard that is stopped is noticed', async ({ lab }) => {
   const stopped = own.find(({ pid: one }) => commandLine(one).includes('process-guard.cjs'))!;
   process.kill(stopped.pid, 'SIGSTOP');
   expect((await guard.lost).message).toMatch(/was silent while it was needed/);
-  await until('the guard is dead', () => !isAlive(stopped.pid));
+  await expect(guard.kill(true)).rejects.toThrow(/was silent while it was needed/);
+  guard.close();
+  process.kill(stopped.pid, 'SIGCONT');
+  await until('the service is dead', () => !isAlive(pid));
+  await until('the guard has ended', () => !isAlive(stopped.pid));
 });

@@ -4,7 +4,13 @@ import { expect, test } from 'vitest';
 import { agentBounds } from '../src/agent/bounds.ts';
 import { asProgram, mayHaveEffect, parseCall } from '../src/agent/calls.ts';
 import type { FenceMethod } from '../src/agent/fencing.ts';
-import { fenceProgram, fenceUntilOne, parseFence, parsePlace } from '../src/agent/fencing.ts';
+import {
+  fenceProgram,
+  fenceUntilOne,
+  parseFence,
+  parsePlace,
+  toldPorts,
+} from '../src/agent/fencing.ts';
 import { killListenerScript } from '../src/agent/kill-listener.ts';
 import type { Machine } from '../src/agent/machine.ts';
 import { isOnThis, thisMachine } from '../src/agent/machine.ts';
@@ -69,6 +75,9 @@ test('sshfence goes to the address that the leader told, with the options of the
     args: expect.arrayContaining([expect.stringMatching(/fence 5000 $/)]),
   });
   expect(killListenerScript).not.toContain("'");
+  // An agent looks whether something listens at the same ports.
+  expect(toldPorts(['x', 'db1:5000', 'DB1:5001', 'db2:5002'])).toEqual([5000, 5001]);
+  expect(toldPorts([])).toEqual([]);
 });
 
 test('a method for one service fences no other, and no leader that told no address', () => {

@@ -49,8 +49,8 @@ export interface AgentOptions {
 /** A service that has just become active may be about to listen. */
 const listenerTries = 20;
 const listenerPauseMs = 100;
-/** Between two attempts to make a service standby that acts, or may act. */
-const standbyPauseMs = 1_000;
+/** From one attempt to make a service standby to the next, or to the end of belief. */
+const longestPauseMs = 1_000;
 const never: AbortSignal = new AbortController().signal;
 
 /** `become-active` has not made the service active. */
@@ -244,7 +244,7 @@ export class Agent {
       'the service is not certainly standby, now and later: the seat runs out, so that the next ' +
       'leader fences it, and the agent ends';
     this.#tell('unclean', words);
-    while (this.#believes) await sleep(standbyPauseMs, never);
+    while (this.#believes) await this.#pause();
     this.#stop.abort(new Error(words));
   }
 
@@ -348,8 +348,12 @@ export class Agent {
       }
       if (isSettled(this.#state)) return;
       if ((isUnsure || this.#stop.signal.aborted) && !this.#believes) return;
-      await sleep(Math.min(this.#options.healthEveryMs, standbyPauseMs), never);
+      await this.#pause();
     }
+  }
+
+  #pause(): Promise<void> {
+    return sleep(Math.min(this.#options.healthEveryMs, longestPauseMs), never);
   }
 
   /** `killed` is called when no process is left. */

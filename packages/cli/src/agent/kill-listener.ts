@@ -16,7 +16,7 @@ export const killListenerScript: string = String.raw`port=$1 hex=$(printf %04X "
 if [ -n "$2" ] && [ -s /etc/machine-id ] && command -v sha256sum >/dev/null; then
   here=$(printf "%s incumbent" "$(cat /etc/machine-id)" | sha256sum | cut -c1-32)
   if [ "$here" != "$2" ]; then
-    echo "this is another machine than the one of the leader, by /etc/machine-id; an agent in a container " \
+    echo "this is another machine than the one of the leader, by /etc/machine-id; an agent in a container" \
       "needs that file of its host" >&2
     exit 6
   fi

@@ -31,7 +31,10 @@ type FromProcessGuard =
   | { readonly say: 'looked'; readonly request: number; readonly same: boolean }
   /** The process that it was armed for has ended. The service may be another one now. */
   | { readonly say: 'ended'; readonly pid: number }
-  | { readonly say: 'gone'; readonly because: 'asked' | 'belief-over' | 'agent-gone' };
+  | {
+      readonly say: 'gone';
+      readonly because: 'asked' | 'belief-over' | 'agent-gone' | 'not-armed';
+    };
 
 const guardFile: string = fileURLToPath(new URL('../../guard/process-guard.cjs', import.meta.url));
 const answerWithinMs = 10_000;
@@ -39,9 +42,8 @@ const answerWithinMs = 10_000;
 const lookEveryMs = 250;
 const longestSilenceMs = 5_000;
 
-/** What the guard reports by itself. */
 export interface ProcessEvents {
-  /** No process of the service is left, because belief was nearly over. */
+  /** No process of the service is left: we have asked for that, or belief was nearly over. */
   readonly killed: () => void;
   /** The process that was found by `arm` has ended. */
   readonly ended: () => void;
@@ -70,6 +72,7 @@ export class ProcessGuard {
   #watching: NodeJS.Timeout | undefined;
   /** How long we were awake without hearing anything, while it was armed. */
   #silentMs = 0;
+  #why: GuardError | undefined;
 
   /** @throws GuardError */
   static async start(
@@ -119,6 +122,7 @@ export class ProcessGuard {
    * @throws GuardError when no process can be found, or it must not be killed; `signal.reason`
    */
   async arm(signal: AbortSignal): Promise<number> {
+    if (this.#why !== undefined) throw this.#why;
     const arming = deferred<number>();
     this.#arming = arming;
     this.#requests += 1;
@@ -154,11 +158,13 @@ export class ProcessGuard {
   }
 
   /**
-   * Resolves when no process of the service is left.
+   * Resolves when no process of the service is left, after `killed` was called.
    * @param present also another process that may have been started meanwhile, and made active
-   * @throws GuardError when that takes too long, or it is not armed, and so would kill nothing
+   * @throws GuardError when that takes too long, or it is not armed, and so would kill nothing. It goes
+   * on killing then, and `killed` is called when no process is left
    */
   async kill(present: boolean): Promise<void> {
+    if (this.#why !== undefined) throw this.#why;
     if (!this.#isArmed) throw new GuardError('MISUSE', 'the guard of --pid knows no process');
     const killing = this.#killing ?? deferred<void>();
     this.#killing = killing;
@@ -171,6 +177,8 @@ export class ProcessGuard {
     this.#closing = true;
     this.#stopWatching();
     this.#control.end();
+    // It may be stopped, and answer only much later.
+    this.#control.unref();
     this.#child.unref();
   }
 
@@ -196,8 +204,9 @@ export class ProcessGuard {
         this.#killing = undefined;
         this.#isArmed = false;
         this.#stopWatching();
+        // Also when nobody waits for it any more.
+        if (message.because !== 'not-armed') this.#events.killed();
         killing?.resolve();
-        if (message.because === 'belief-over') this.#events.killed();
         break;
       }
       case 'looked':
@@ -236,14 +245,14 @@ export class ProcessGuard {
   #lose(how: string): void {
     const { pid } = this.#child;
     const error = new GuardError('GUARD_LOST', `the guard of --pid (pid ${pid}) ${how}`);
+    this.#why ??= error;
     this.#stopWatching();
     this.#up.reject(error);
     this.#arming?.reject(error);
     this.#killing?.reject(error);
     this.#looking?.reject(error);
-    if (this.#closing) return;
-    // If it wakes up later, it would find that belief is over, and kill a service in standby.
-    this.#child.kill('SIGKILL');
-    this.#lost.resolve(error);
+    // One that is only silent is not killed. It may wake up, and kill a service that is left active. One
+    // that is in standby by then comes back from that.
+    if (!this.#closing) this.#lost.resolve(error);
   }
 }

@@ -1,0 +1,194 @@
+// The agent on a real election, beside a guard and a service that are played by the test.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LeadOptions, UncleanLeader } from 'incumbent';
+import { createElection } from 'incumbent';
+import type { MemoryBackend } from 'incumbent/memory';
+import { memory } from 'incumbent/memory';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import type { AgentOptions } from '../src/agent/agent.ts';
+import { Agent } from '../src/agent/agent.ts';
+import { parseCall } from '../src/agent/calls.ts';
+import { parseFence } from '../src/agent/fencing.ts';
+import type { ProcessGuard } from '../src/agent/process-guard.ts';
+import { StuckError } from '../src/agent/run-held.ts';
+import type { Output } from '../src/context.ts';
+import type { ProgramExit, ProgramSpec } from '../src/guard/index.ts';
+import { GuardError } from '../src/guard/index.ts';
+import { deferred } from '../src/guard/wait.ts';
+import { EventLog } from '../src/run/events.ts';
+import { GuardKeeper } from '../src/run/guard-keeper.ts';
+import { jsonLines } from './support/invoke.ts';
+
+const exit = (code: number): ProgramExit => ({ code, signal: null, because: 'itself' });
+const election = (backend: MemoryBackend, id: string) =>
+  createElection({
+    name: 'db',
+    backend,
+    candidate: { id, addresses: ['db1:5000'], metadata: { 'service-guard': 'pid' } },
+    lease: '1s',
+    stopTimeout: 10,
+  });
+
+interface Given {
+  readonly backend?: MemoryBackend;
+  /** Ends the commands of the guard. Default: all succeed. */
+  readonly exits?: (spec: ProgramSpec) => Promise<ProgramExit>;
+  readonly becomeStandby?: string;
+  readonly hasProcess?: boolean;
+  readonly fence?: string;
+}
+
+function agentOf(given: Given) {
+  const { backend = memory(), exits = async () => exit(0), becomeStandby = 'true' } = given;
+  const keeper = {
+    get: async () => ({
+      prepare: async (spec: ProgramSpec) => {
+        const exited = exits(spec);
+        const gone = exited.catch(() => {});
+        return { pid: 1, exited, gone, go: async () => {}, stop: () => {}, signal: () => {} };
+      },
+    }),
+    replace: () => {},
+    belief: () => {},
+    close: async () => {},
+  } as unknown as GuardKeeper;
+  const lost = deferred<GuardError>();
+  const processGuard = {
+    lost: lost.promise,
+    arm: async () => 5,
+    isSame: async () => true,
+    kill: async () => agent.killed(),
+    disarm: () => {},
+    belief: () => {},
+    close: () => {},
+  } as unknown as ProcessGuard;
+  let text = '';
+  const output = {
+    write: (more: string) => {
+      text += more;
+      return true;
+    },
+  } as unknown as Output;
+  const events = new EventLog(output, { json: true }, { election: 'db', candidate: 'a' });
+  const options: AgentOptions = {
+    health: parseCall('--health', 'true'),
+    becomeActive: parseCall('--become-active', 'up'),
+    becomeStandby: parseCall('--become-standby', becomeStandby),
+    calls: { env: { PATH: process.env['PATH']! }, cwd: '/' },
+    fences: given.fence === undefined ? [] : [parseFence(given.fence, 0)],
+    ssh: { options: [], connectTimeoutMs: 1_000 },
+    candidate: { id: 'a', addresses: ['db1:5000'], metadata: { 'service-guard': 'pid' } },
+    machine: { host: 'host-1', digest: undefined },
+    fencedAtPorts: [],
+    healthEveryMs: 50,
+    activeTimeoutMs: 5_000,
+    standbyTimeoutMs: 5_000,
+    fenceTimeoutMs: 5_000,
+    hasServers: false,
+  };
+  const guardOfProcess = given.hasProcess ? processGuard : undefined;
+  const agent: Agent = new Agent(election(backend, 'a'), keeper, guardOfProcess, events, options);
+  const campaign: LeadOptions = {
+    actors: 'declared',
+    ready: 'manual',
+    readyTimeout: 5_000,
+    hookTimeout: 5_000,
+    onBelief: (deadline) => agent.belief(deadline),
+    health: { check: (signal) => agent.check(signal), every: 50, timeout: 5_000 },
+  };
+  return {
+    agent,
+    lost,
+    run: () => agent.run(campaign),
+    all: (event: string) => jsonLines(text).filter((line) => line['event'] === event),
+  };
+}
+
+/** The next leader, and the leaders that it had to fence. */
+async function fencedByNext(backend: MemoryBackend): Promise<UncleanLeader[]> {
+  const next = election(backend, 'b');
+  const fenced: UncleanLeader[] = [];
+  const term = await next.campaign({ onUnclean: (target) => void fenced.push(target) });
+  await term[Symbol.asyncDispose]();
+  await next.close();
+  return fenced;
+}
+
+test('a become-active without an answer ends the agent, and the next leader fences', async () => {
+  const backend = memory();
+  const { run, all } = agentOf({ backend, exits: async () => exit(75) });
+  expect(await run()).toBe(75);
+  // A later term of this handle would not count the one before as unclean.
+  expect(all('ended')).toMatchObject([{ token: '1', released: false }]);
+  expect(await fencedByNext(backend)).toMatchObject([{ id: 'a', token: 1n }]);
+});
+
+test('--pid: a kill settles that, and the agent goes on', async () => {
+  const backend = memory();
+  const { run, all } = agentOf({ backend, exits: async () => exit(75), hasProcess: true });
+  const running = run();
+  await vi.waitUntil(() => all('ended').length > 1, { timeout: 5_000 });
+  expect(all('ended')[0]).toMatchObject({ released: true });
+  await election(backend, 'operator').end();
+  await expect(running).rejects.toThrow(/ended/);
+});
+
+test('a kill is no proof while a become-active runs that does not die', async () => {
+  const backend = memory();
+  const exits = async () => {
+    throw new StuckError('it does not die');
+  };
+  const { run, all } = agentOf({ backend, exits, hasProcess: true });
+  expect(await run()).toBe(75);
+  expect(all('killed')).not.toEqual([]);
+  expect(all('ended')).toMatchObject([{ released: false }]);
+  const fenced = await fencedByNext(backend);
+  // Nor must an agent without --fence count on the guard.
+  expect(fenced).toMatchObject([{ id: 'a', metadata: { 'service-guard': 'none' } }]);
+});
+
+test('an agent without its guard says so in its record, in case its service stays active', async () => {
+  const backend = memory();
+  // The first attempt succeeds, so that it campaigns.
+  const folder = mkdtempSync(join(tmpdir(), 'incumbent-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const becomeStandby = `mkdir ${folder}/once`;
+  const { run, lost, all } = agentOf({ backend, becomeStandby, hasProcess: true });
+  const running = run();
+  await vi.waitUntil(() => all('ready').length > 0, { timeout: 5_000 });
+  lost.resolve(new GuardError('GUARD_LOST', 'the guard is gone'));
+  expect(await running).toBe(75);
+  expect(await fencedByNext(backend)).toMatchObject([
+    { id: 'a', metadata: { 'service-guard': 'none', 'service-activation': 'done' } },
+  ]);
+});
+
+test('a look that was never asked says nothing', async () => {
+  const { agent } = agentOf({});
+  await expect(agent.check(AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
+  expect(agent.status().fields).toMatchObject({ role: 'standby' });
+});
+
+test('an agent whose own service was fenced by sshfence knows nothing of it any more', async () => {
+  const backend = memory();
+  const dead = election(backend, 'a');
+  await dead.campaign();
+  // Its term is not over in time, so the seat runs out.
+  await dead.close();
+  const { run, all } = agentOf({ backend, fence: 'sshfence:ops@' });
+  const running = run();
+  await vi.waitUntil(() => all('standby').length > 1, { timeout: 5_000 });
+  expect(all('fenced')).toMatchObject([{ predecessor: 'a' }]);
+  await election(backend, 'operator').end();
+  await expect(running).rejects.toThrow(/ended/);
+});
+
+test('a guard that cannot be started is reported to the one who asks for it, and to nobody else', async () => {
+  const keeper = new GuardKeeper({ stopMarginMs: 1, killMarginMs: 2 });
+  // An unhandled rejection would be seen by now.
+  await new Promise((resolve) => setImmediate(resolve));
+  await expect(keeper.get()).rejects.toThrow(/does not hold/);
+  onTestFinished(() => keeper.close());
+});
