@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LeadOptions, UncleanLeader } from 'incumbent';
 import { createElection } from 'incumbent';
-import type { MemoryBackend } from 'incumbent/memory';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { AgentOptions } from '../src/agent/agent.ts';
@@ -21,8 +20,10 @@ import { EventLog } from '../src/run/events.ts';
 import { GuardKeeper } from '../src/run/guard-keeper.ts';
 import { jsonLines } from './support/invoke.ts';
 
+type Store = ReturnType<typeof memory>;
+
 const exit = (code: number): ProgramExit => ({ code, signal: null, because: 'itself' });
-const election = (backend: MemoryBackend, id: string) =>
+const election = (backend: Store, id: string) =>
   createElection({
     name: 'db',
     backend,
@@ -32,7 +33,7 @@ const election = (backend: MemoryBackend, id: string) =>
   });
 
 interface Given {
-  readonly backend?: MemoryBackend;
+  readonly backend?: Store;
   /** Ends the commands of the guard. Default: all succeed. */
   readonly exits?: (spec: ProgramSpec) => Promise<ProgramExit>;
   readonly becomeStandby?: string;
@@ -107,7 +108,7 @@ function agentOf(given: Given) {
 }
 
 /** The next leader, and the leaders that it had to fence. */
-async function fencedByNext(backend: MemoryBackend): Promise<UncleanLeader[]> {
+async function fencedByNext(backend: Store): Promise<UncleanLeader[]> {
   const next = election(backend, 'b');
   const fenced: UncleanLeader[] = [];
   const term = await next.campaign({ onUnclean: (target) => void fenced.push(target) });

@@ -49,7 +49,7 @@ export function runShellCheck(
     const child = spawn('/bin/sh', endsWithUs ? ['-c', untilWeEnd, 'sh', command] : ['-c', command], {
       env,
       cwd,
-      stdio: ['ignore', 'ignore', 'ignore', endsWithUs ? 'pipe' : 'ignore'],
+      stdio: endsWithUs ? ['ignore', 'ignore', 'ignore', 'pipe'] : 'ignore',
       // A group of its own, so that what it starts can be killed with it.
       detached: true,
     });
