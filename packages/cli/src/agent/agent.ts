@@ -250,7 +250,7 @@ export class Agent {
 
   /** The next leader shall not count on the guard. Without a store, the record stays as it is. */
   async #disownGuard(): Promise<void> {
-    const signal = AbortSignal.timeout(this.#election.timing.operationTimeoutMs);
+    const signal = AbortSignal.timeout(Math.ceil(this.#election.timing.operationTimeoutMs));
     await this.#term?.proclaim({ metadata: this.#metadata() }, { signal }).catch(() => {});
   }
 
