@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { asProgram, lookAtHealth, parseCall, run } from '../src/agent/calls.ts';
-import { isListenedAt } from '../src/agent/listeners.ts';
+import { listenersAt } from '../src/agent/listeners.ts';
 import { commandLine, isAlive, living, processes, until } from './support/run-process.ts';
 
 const head = (status: string) => `HTTP/1.1 ${status}\r\nconnection: close\r\n`;
@@ -75,9 +75,9 @@ test('a look tells the service its role, to compare with its own', async () => {
 
 test('a port is found where something listens at it', async () => {
   const { url } = await service(answers.ok);
-  const isKnown = process.platform === 'linux' ? [true, false] : [undefined, undefined];
-  const found = [Number(new URL(url).port), 1].map(isListenedAt);
-  expect(await Promise.all(found)).toEqual(isKnown);
+  const numbers = process.platform === 'linux' ? [1, 0] : [undefined, undefined];
+  const found = await Promise.all([Number(new URL(url).port), 1].map(listenersAt));
+  expect(found.map((sockets) => sockets?.length)).toEqual(numbers);
 });
 
 test('a command of the agent ends with the agent', async () => {

@@ -1,5 +1,8 @@
 // The agent on a real election, beside a guard and a service that are played by the test.
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { LeadOptions, UncleanLeader } from 'incumbent';
@@ -37,6 +40,7 @@ interface Given {
   /** Ends the commands of the guard. Default: all succeed. */
   readonly exits?: (spec: ProgramSpec) => Promise<ProgramExit>;
   readonly becomeStandby?: string;
+  readonly health?: string;
   readonly hasProcess?: boolean;
   readonly fence?: string;
 }
@@ -74,7 +78,7 @@ function agentOf(given: Given) {
   } as unknown as Output;
   const events = new EventLog(output, { json: true }, { election: 'db', candidate: 'a' });
   const options: AgentOptions = {
-    health: parseCall('--health', 'true'),
+    health: parseCall('--health', given.health ?? 'true'),
     becomeActive: parseCall('--become-active', 'up'),
     becomeStandby: parseCall('--become-standby', becomeStandby),
     calls: { env: { PATH: process.env['PATH']! }, cwd: '/' },
@@ -170,6 +174,29 @@ test('a look that was never asked says nothing', async () => {
   const { agent } = agentOf({});
   await expect(agent.check(AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
   expect(agent.status().fields).toMatchObject({ role: 'standby' });
+});
+
+test.skipIf(process.platform !== 'linux')('a service that is restarted between two looks is not taken for active', async () => {
+  const listen = (port: number) => {
+    const server = createServer((_, response) => response.end('ok')).listen(port, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    return server;
+  };
+  const first = listen(0);
+  await once(first, 'listening');
+  const { port } = first.address() as AddressInfo;
+  const backend = memory();
+  const { run, all } = agentOf({ backend, health: `http://127.0.0.1:${port}/` });
+  const running = run();
+  await vi.waitUntil(() => all('ready').length > 0, { timeout: 5_000 });
+  // No look falls between the two.
+  first.close();
+  listen(port);
+  await vi.waitUntil(() => all('ended').length > 0, { timeout: 5_000 });
+  expect(all('process-ended')).toMatchObject([{ role: 'stopping' }]);
+  expect(all('ended')).toMatchObject([{ reason: 'resigned', released: true }]);
+  await election(backend, 'operator').end();
+  await expect(running).rejects.toThrow(/ended/);
 });
 
 test('an agent whose own service was fenced by sshfence knows nothing of it any more', async () => {

@@ -1,4 +1,4 @@
-import type { View } from 'incumbent';
+import type { Backend, View } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';
@@ -88,6 +88,34 @@ test('failover --wait ends when the other candidate leads', async () => {
     stdout: expect.stringMatching(/^"b" \(token 2\) leads election "x" and is ready, after /),
   });
   expect(jsonLines((await run('status', '--json')).stdout)[0]).toMatchObject({ state: 'led' });
+});
+
+/** The same store, when the answer of a request is lost: the last look shows what came after it. */
+function withLostAnswers(backend: Backend): Backend {
+  return proxy(backend, 'open', (scope: Parameters<Backend['open']>[0]) => {
+    const opened = backend.open(scope);
+    return proxy(opened, 'administer', async (...given: Parameters<typeof opened.administer>) => {
+      const { view, ...result } = await opened.administer(...given);
+      return { ...result, view: vacant(), asked: view };
+    });
+  });
+}
+
+function proxy<T extends object>(target: T, name: keyof T, method: unknown): T {
+  return new Proxy(target, {
+    get: (_, key) => {
+      const value: unknown = key === name ? method : Reflect.get(target, key);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+test('failover names the term that was asked, also when the answer was lost', async () => {
+  const { backend } = await candidates('a', 'b');
+  const given = { backend: withLostAnswers(backend) };
+  const { code, stdout } = await invoke(['failover', '-e', 'x', '--json'], given);
+  expect(code).toBe(0);
+  expect(jsonLines(stdout)).toMatchObject([{ before: { leader: { id: 'a' }, token: '1' } }]);
 });
 
 test('transfer --wait and failover --to name the candidate; one that leads already is a success', async () => {

@@ -15,7 +15,7 @@ import type { Call, CallContext } from './calls.ts';
 import { asProgram, lookAtHealth, mayHaveEffect, run } from './calls.ts';
 import type { FenceMethod, SshOptions } from './fencing.ts';
 import { fenceProgram, fenceUntilOne } from './fencing.ts';
-import { isListenedAt } from './listeners.ts';
+import { listenersAt } from './listeners.ts';
 import type { Machine } from './machine.ts';
 import { isOnThis, metadataKeys } from './machine.ts';
 import type { ProcessGuard } from './process-guard.ts';
@@ -87,6 +87,8 @@ export class Agent {
   /** A `become-active` does not die of KILL. Whatever else is killed, it may still have its effect. */
   #isStuck = false;
   #believes = false;
+  /** The sockets at the port of `--health` while the service is active. Empty: unknown. */
+  #listeners: readonly string[] = [];
   #lastTold = '';
 
   constructor(
@@ -149,7 +151,7 @@ export class Agent {
     this.#term?.resign();
   }
 
-  /** The guard of `--pid` has seen the end of the process that was made active. */
+  /** The process that was made active has ended. The guard of `--pid` has seen it, or we have. */
   processEnded(): void {
     const before = this.#state;
     this.#enter({ type: 'process-ended' });
@@ -168,6 +170,7 @@ export class Agent {
     const look = await this.#lookAtHealth(signal);
     // A look that began before the service was made active says nothing about it.
     if (this.#state === before) this.#judge(look.health);
+    if (this.#state === before && before.role === 'active') await this.#lookForRestart();
     if (look.health !== 'healthy') {
       const words = look.health === 'unhealthy' ? 'is not well' : 'does not respond';
       const reason: unknown = signal.aborted ? signal.reason : look.error;
@@ -182,6 +185,22 @@ export class Agent {
     this.#enter({ type: 'health', health, isSame });
     // Whatever the gate counts. But if it ends the term too, it has the better reason.
     if (this.#state.role === 'stopping') setImmediate(() => this.#term?.resign());
+  }
+
+  /** A service that was restarted between two looks answers well, and is not active. */
+  async #lookForRestart(): Promise<void> {
+    const [state, before] = [this.#state, this.#listeners];
+    const now = await this.#listenersOfHealth();
+    if (this.#state !== state || now.length === 0) return;
+    this.#listeners = now;
+    if (before.length > 0 && !now.some((one) => before.includes(one))) this.processEnded();
+  }
+
+  async #listenersOfHealth(): Promise<readonly string[]> {
+    const { health } = this.#options;
+    // The guard of --pid knows the process itself.
+    if (health.kind !== 'http' || this.#processGuard !== undefined) return [];
+    return (await listenersAt(Number(new URL(health.url).port || 80))) ?? [];
   }
 
   /** A check may compare the role and the token with its own. */
@@ -296,6 +315,7 @@ export class Agent {
       throw new ActivationError(describe(error), isBegun && !isNotStarted(error));
     }
     await this.#requireListeners(term.signal);
+    this.#listeners = await this.#listenersOfHealth();
     if (this.#state.role !== 'activating') throw new ReplacedError();
   }
 
@@ -304,8 +324,8 @@ export class Agent {
     const ports = this.#options.fencedAtPorts;
     let missing: number | undefined;
     for (let tries = 0; tries < listenerTries; tries += 1) {
-      const found = await Promise.all(ports.map(isListenedAt));
-      missing = ports[found.indexOf(false)];
+      const found = await Promise.all(ports.map(listenersAt));
+      missing = ports.find((_, index) => found[index]?.length === 0);
       if (missing === undefined) return;
       await sleep(listenerPauseMs, signal);
     }

@@ -1,20 +1,31 @@
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 
 const tables = ['/proc/net/tcp', '/proc/net/tcp6'];
 const listens = '0A';
 
 /**
- * Whether a process of this machine listens at the port, as kill-listener.ts looks for it.
+ * The sockets of this machine that listen at the port, by their numbers, as kill-listener.ts looks for
+ * them. A process that is started again has another socket.
  * @returns undefined where that cannot be seen
  */
-export async function isListenedAt(port: number): Promise<boolean | undefined> {
+export async function listenersAt(port: number): Promise<readonly string[] | undefined> {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
-  const found = await Promise.all(tables.map((table) => readFile(table, 'latin1').catch(() => '')));
-  if (found[0] === '') return undefined;
-  return found
-    .flatMap((text) => text.split('\n'))
-    .some((line) => {
-      const [, local, , state] = line.trim().split(/\s+/);
-      return state === listens && local?.endsWith(`:${hex}`) === true;
-    });
+  const [found, found6] = await Promise.all(
+    tables.map((table) => listenersIn(table, `:${hex}`).catch(() => undefined)),
+  );
+  return found && [...found, ...(found6 ?? [])];
+}
+
+/** proc_net_tcp(5): sl local_address rem_address st … uid timeout inode */
+async function listenersIn(table: string, end: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  const file = await open(table);
+  for await (const line of file.readLines()) {
+    const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
+    if (state === 'st') continue;
+    // Those that listen come first. There may be many thousands of others.
+    if (state !== listens) break;
+    if (local.endsWith(end)) found.push(inode);
+  }
+  return found;
 }
