@@ -25,6 +25,10 @@ import { jsonLines } from './support/invoke.ts';
 
 type Store = ReturnType<typeof memory>;
 
+/** Seats run out in them. */
+vi.setConfig({ testTimeout: 30_000 });
+const patiently = { timeout: 20_000 };
+
 const exit = (code: number): ProgramExit => ({ code, signal: null, because: 'itself' });
 const election = (backend: Store, id: string) =>
   createElection({
@@ -134,7 +138,7 @@ test('--pid: a kill settles that, and the agent goes on', async () => {
   const backend = memory();
   const { run, all } = agentOf({ backend, exits: async () => exit(75), hasProcess: true });
   const running = run();
-  await vi.waitUntil(() => all('ended').length > 1, { timeout: 5_000 });
+  await vi.waitUntil(() => all('ended').length > 1, patiently);
   expect(all('ended')[0]).toMatchObject({ released: true });
   await election(backend, 'operator').end();
   await expect(running).rejects.toThrow(/ended/);
@@ -162,7 +166,7 @@ test('an agent without its guard says so in its record, in case its service stay
   const becomeStandby = `mkdir ${folder}/once`;
   const { run, lost, all } = agentOf({ backend, becomeStandby, hasProcess: true });
   const running = run();
-  await vi.waitUntil(() => all('ready').length > 0, { timeout: 5_000 });
+  await vi.waitUntil(() => all('ready').length > 0, patiently);
   lost.resolve(new GuardError('GUARD_LOST', 'the guard is gone'));
   expect(await running).toBe(75);
   expect(await fencedByNext(backend)).toMatchObject([
@@ -188,11 +192,11 @@ test.skipIf(process.platform !== 'linux')('a service that is restarted between t
   const backend = memory();
   const { run, all } = agentOf({ backend, health: `http://127.0.0.1:${port}/` });
   const running = run();
-  await vi.waitUntil(() => all('ready').length > 0, { timeout: 5_000 });
+  await vi.waitUntil(() => all('ready').length > 0, patiently);
   // No look falls between the two.
   first.close();
   listen(port);
-  await vi.waitUntil(() => all('ended').length > 0, { timeout: 5_000 });
+  await vi.waitUntil(() => all('ended').length > 0, patiently);
   expect(all('process-ended')).toMatchObject([{ role: 'stopping' }]);
   expect(all('ended')).toMatchObject([{ reason: 'resigned', released: true }]);
   await election(backend, 'operator').end();
@@ -207,7 +211,7 @@ test('an agent whose own service was fenced by sshfence knows nothing of it any 
   await dead.close();
   const { run, all } = agentOf({ backend, fence: 'sshfence:ops@' });
   const running = run();
-  await vi.waitUntil(() => all('standby').length > 1, { timeout: 5_000 });
+  await vi.waitUntil(() => all('standby').length > 1, patiently);
   expect(all('fenced')).toMatchObject([{ predecessor: 'a' }]);
   await election(backend, 'operator').end();
   await expect(running).rejects.toThrow(/ended/);
