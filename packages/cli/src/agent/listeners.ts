@@ -20,12 +20,22 @@ export async function listenersAt(port: number): Promise<readonly string[] | und
 async function listenersIn(table: string, end: string): Promise<readonly string[]> {
   const found: string[] = [];
   const file = await open(table);
-  for await (const line of file.readLines()) {
-    const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
-    if (state === 'st') continue;
-    // Those that listen come first. There may be many thousands of others.
-    if (state !== listens) break;
-    if (local.endsWith(end)) found.push(inode);
+  try {
+    const buffer = Buffer.alloc(65_536);
+    for (let rest = ''; ; ) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return found;
+      const lines = (rest + buffer.toString('latin1', 0, bytesRead)).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/);
+        if (state === 'st') continue;
+        // Those that listen come first. There may be many thousands of others.
+        if (state !== listens) return found;
+        if (local.endsWith(end)) found.push(inode);
+      }
+    }
+  } finally {
+    await file.close();
   }
-  return found;
 }
