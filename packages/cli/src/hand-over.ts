@@ -200,7 +200,7 @@ function tellAsked(options: HandOver, context: Context, result: Result): void {
   const who = leaderWords(result.view);
   const aim = to === undefined ? 'give way to another' : `hand over to "${to}"`;
   const words =
-    result.view.leader?.id === to
+    to !== undefined && result.view.leader?.id === to
       ? `${who} leads election "${election}" already`
       : result.changed
         ? `asked ${who} of election "${election}" to ${aim}`
