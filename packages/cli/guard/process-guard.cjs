@@ -134,7 +134,10 @@ function guard(killMarginMs) {
       tell({ say: 'ended', pid: armed.noted.pid });
     }
     beat();
-    timer = setTimeout(judge, Math.max(1, Math.min(judgeEveryMs, Math.ceil(leftMs - killMarginMs))));
+    timer = setTimeout(
+      judge,
+      Math.max(1, Math.min(judgeEveryMs, Math.ceil(leftMs - killMarginMs))),
+    );
   }
 
   /** An empty line, so that the agent knows we are awake. Never queued. */
@@ -168,7 +171,8 @@ function guard(killMarginMs) {
         const isOther = found !== undefined && !isSame(noted, found);
         // A group that must not be killed is not gone either.
         if (isOther && group && whyNotGroup(found) !== undefined) return;
-        if (isOther && group) targets.push(groupTarget({ noted: found, leader: lookAt(found.group) }));
+        if (isOther && group)
+          targets.push(groupTarget({ noted: found, leader: lookAt(found.group) }));
         else if (isOther) targets.push(processTarget(found));
         isRead = true;
       } catch (error) {

@@ -118,7 +118,9 @@ test('a stale file: its process is not taken, and not killed later', async ({ la
   await expect(guard.kill(true)).rejects.toThrow(/knows no process/);
 });
 
-test('a service that was restarted under the same file: noticed, and killed if it may be active', async ({ lab }) => {
+test('a service that was restarted under the same file: noticed, and killed if it may be active', async ({
+  lab,
+}) => {
   const [first, second, third] = [await sleeper(lab), await sleeper(lab), await sleeper(lab)];
   const file = lab.write('pid', `${first.pid}\n`);
   const ended = deferred<void>();

@@ -177,7 +177,9 @@ test.concurrent('the far side: a frozen listener dies, with all that hold its so
     const other = { [metadataKeys.machine]: '7'.repeat(32) };
     expect(await fence(lab, ssh, port, other)).toEqual({
       code: 6,
-      said: expect.stringMatching(/^this is another machine than the one of the leader, .*of its host\n$/),
+      said: expect.stringMatching(
+        /^this is another machine than the one of the leader, .*of its host\n$/,
+      ),
     });
     expect(isAlive(helper)).toBe(true);
   }

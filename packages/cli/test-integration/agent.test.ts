@@ -2,7 +2,15 @@
 // services, the log of the services shows one active at a time.
 import { existsSync } from 'node:fs';
 import { expect } from 'vitest';
-import { cluster, failOver, failovers, killFence, ServiceNode, takesOver, test } from './support/agents.ts';
+import {
+  cluster,
+  failOver,
+  failovers,
+  killFence,
+  ServiceNode,
+  takesOver,
+  test,
+} from './support/agents.ts';
 import type { Lab, RunEvent } from './support/run-process.ts';
 import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
@@ -237,7 +245,9 @@ test.concurrent('an agent without --fence does not take over from one without --
   );
   expect(outcome).toMatchObject({
     event: 'takeover-failed',
-    error: expect.stringMatching(/"a" did not tell that its service has a guard \(--pid\), and this agent has no/),
+    error: expect.stringMatching(
+      /"a" did not tell that its service has a guard \(--pid\), and this agent has no/,
+    ),
   });
   expect(await a.role()).toBe('active 1');
 });

@@ -66,7 +66,11 @@ test('sshfence goes to the address that the leader told, with the options of the
     program: 'ssh',
     args: [
       ...['-o', 'Port=2222', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=15', '-l', 'ops'],
-      ...['--', 'db1', expect.stringMatching(/^sh -c '[^']*' fence 5000  && sh -c '[^']*' fence 5001 $/)],
+      ...[
+        '--',
+        'db1',
+        expect.stringMatching(/^sh -c '[^']*' fence 5000 {2}&& sh -c '[^']*' fence 5001 $/),
+      ],
     ],
   });
   // An address on another machine is not one of this process.
@@ -122,7 +126,9 @@ test('sshfence tells the far side which machine it has to be', () => {
 test('only the same id on the same machine is an agent before us', () => {
   expect(isOnThis(own, { 'service-host': 'host-8' })).toBe(true);
   expect(isOnThis(own, { 'service-host': 'host-8', 'service-machine': own.digest! })).toBe(true);
-  expect(isOnThis(own, { 'service-host': 'host-8', 'service-machine': '7'.repeat(32) })).toBe(false);
+  expect(isOnThis(own, { 'service-host': 'host-8', 'service-machine': '7'.repeat(32) })).toBe(
+    false,
+  );
   expect(isOnThis(own, { 'service-host': 'host-7' })).toBe(false);
   expect(thisMachine(() => '\n').digest).toBeUndefined();
   expect(thisMachine(() => 'abc\n').digest).toMatch(/^[0-9a-f]{32}$/);

@@ -91,7 +91,9 @@ test('whatever happens, a term settles only by a kill, or by a standby that is a
         // A term is never replaced by another one.
         if ('token' in before && 'token' in state) expect(state.token).toBe(before.token);
         if (isSettled(before) || !isSettled(state)) continue;
-        expect(['killed', 'became-standby'], `${before.role} → ${state.role}`).toContain(event.type);
+        expect(['killed', 'became-standby'], `${before.role} → ${state.role}`).toContain(
+          event.type,
+        );
         // Only a role that was left is confirmed by an answer.
         if (event.type === 'became-standby') {
           expect(before).toMatchObject({ role: 'stopping', isUnsure: false });

@@ -1,4 +1,4 @@
-// The agent on a real election, beside a guard and a service that are played by the test.
+// The agent on real elections, beside a guard and a service that are played by the test.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { LeadOptions, UncleanLeader } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { AgentOptions } from '../src/agent/agent.ts';
 import { Agent } from '../src/agent/agent.ts';
 import { parseCall } from '../src/agent/calls.ts';
@@ -23,24 +23,32 @@ import { EventLog } from '../src/run/events.ts';
 import { GuardKeeper } from '../src/run/guard-keeper.ts';
 import { jsonLines } from './support/invoke.ts';
 
-type Store = ReturnType<typeof memory>;
+interface Place {
+  readonly name: string;
+  readonly backend: ReturnType<typeof memory>;
+}
+let places = 0;
+/** An election of its own: logs hear of every one in this process. */
+function newPlace(): Place {
+  places += 1;
+  return { name: `db-${places}`, backend: memory() };
+}
 
 /** Seats run out in them. */
 vi.setConfig({ testTimeout: 30_000 });
 const patiently = { timeout: 20_000 };
 
 const exit = (code: number): ProgramExit => ({ code, signal: null, because: 'itself' });
-const election = (backend: Store, id: string) =>
+const election = (place: Place, id: string) =>
   createElection({
-    name: 'db',
-    backend,
+    ...place,
     candidate: { id, addresses: ['db1:5000'], metadata: { 'service-guard': 'pid' } },
     lease: '1s',
     stopTimeout: 10,
   });
 
 interface Given {
-  readonly backend?: Store;
+  readonly place?: Place;
   /** Ends the commands of the guard. Default: all succeed. */
   readonly exits?: (spec: ProgramSpec) => Promise<ProgramExit>;
   readonly becomeStandby?: string;
@@ -50,7 +58,7 @@ interface Given {
 }
 
 function agentOf(given: Given) {
-  const { backend = memory(), exits = async () => exit(0), becomeStandby = 'true' } = given;
+  const { place = newPlace(), exits = async () => exit(0), becomeStandby = 'true' } = given;
   const keeper = {
     get: async () => ({
       prepare: async (spec: ProgramSpec) => {
@@ -80,7 +88,7 @@ function agentOf(given: Given) {
       return true;
     },
   } as unknown as Output;
-  const events = new EventLog(output, { json: true }, { election: 'db', candidate: 'a' });
+  const events = new EventLog(output, { json: true }, { election: place.name, candidate: 'a' });
   const options: AgentOptions = {
     health: parseCall('--health', given.health ?? 'true'),
     becomeActive: parseCall('--become-active', 'up'),
@@ -98,7 +106,7 @@ function agentOf(given: Given) {
     hasServers: false,
   };
   const guardOfProcess = given.hasProcess ? processGuard : undefined;
-  const agent: Agent = new Agent(election(backend, 'a'), keeper, guardOfProcess, events, options);
+  const agent: Agent = new Agent(election(place, 'a'), keeper, guardOfProcess, events, options);
   const campaign: LeadOptions = {
     actors: 'declared',
     ready: 'manual',
@@ -116,8 +124,8 @@ function agentOf(given: Given) {
 }
 
 /** The next leader, and the leaders that it had to fence. */
-async function fencedByNext(backend: Store): Promise<UncleanLeader[]> {
-  const next = election(backend, 'b');
+async function fencedByNext(place: Place): Promise<UncleanLeader[]> {
+  const next = election(place, 'b');
   const fenced: UncleanLeader[] = [];
   const term = await next.campaign({ onUnclean: (target) => void fenced.push(target) });
   await term[Symbol.asyncDispose]();
@@ -125,99 +133,108 @@ async function fencedByNext(backend: Store): Promise<UncleanLeader[]> {
   return fenced;
 }
 
-test('a become-active without an answer ends the agent, and the next leader fences', async () => {
-  const backend = memory();
-  const { run, all } = agentOf({ backend, exits: async () => exit(75) });
+test.concurrent('a become-active without an answer ends the agent, and the next leader fences', async () => {
+  const place = newPlace();
+  const { run, all } = agentOf({ place, exits: async () => exit(75) });
   expect(await run()).toBe(75);
   // A later term of this handle would not count the one before as unclean.
   expect(all('ended')).toMatchObject([{ token: '1', released: false }]);
-  expect(await fencedByNext(backend)).toMatchObject([{ id: 'a', token: 1n }]);
+  expect(await fencedByNext(place)).toMatchObject([{ id: 'a', token: 1n }]);
 });
 
-test('--pid: a kill settles that, and the agent goes on', async () => {
-  const backend = memory();
-  const { run, all } = agentOf({ backend, exits: async () => exit(75), hasProcess: true });
+test.concurrent('--pid: a kill settles that, and the agent goes on', async () => {
+  const place = newPlace();
+  const { run, all } = agentOf({ place, exits: async () => exit(75), hasProcess: true });
   const running = run();
   await vi.waitUntil(() => all('ended').length > 1, patiently);
   expect(all('ended')[0]).toMatchObject({ released: true });
-  await election(backend, 'operator').end();
+  await election(place, 'operator').end();
   await expect(running).rejects.toThrow(/ended/);
 });
 
-test('a kill is no proof while a become-active runs that does not die', async () => {
-  const backend = memory();
+test.concurrent('a kill is no proof while a become-active runs that does not die', async () => {
+  const place = newPlace();
   const exits = async () => {
     throw new StuckError('it does not die');
   };
-  const { run, all } = agentOf({ backend, exits, hasProcess: true });
+  const { run, all } = agentOf({ place, exits, hasProcess: true });
   expect(await run()).toBe(75);
   expect(all('killed')).not.toEqual([]);
   expect(all('ended')).toMatchObject([{ released: false }]);
-  const fenced = await fencedByNext(backend);
+  const fenced = await fencedByNext(place);
   // Nor must an agent without --fence count on the guard.
   expect(fenced).toMatchObject([{ id: 'a', metadata: { 'service-guard': 'none' } }]);
 });
 
-test('an agent without its guard says so in its record, in case its service stays active', async () => {
-  const backend = memory();
+test.concurrent('an agent without its guard says so in its record, in case its service stays active', async ({
+  onTestFinished,
+}) => {
+  const place = newPlace();
   // The first attempt succeeds, so that it campaigns.
   const folder = mkdtempSync(join(tmpdir(), 'incumbent-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const becomeStandby = `mkdir ${folder}/once`;
-  const { run, lost, all } = agentOf({ backend, becomeStandby, hasProcess: true });
+  const { run, lost, all } = agentOf({ place, becomeStandby, hasProcess: true });
   const running = run();
   await vi.waitUntil(() => all('ready').length > 0, patiently);
   lost.resolve(new GuardError('GUARD_LOST', 'the guard is gone'));
   expect(await running).toBe(75);
-  expect(await fencedByNext(backend)).toMatchObject([
+  expect(await fencedByNext(place)).toMatchObject([
     { id: 'a', metadata: { 'service-guard': 'none', 'service-activation': 'done' } },
   ]);
 });
 
-test('a look that was never asked says nothing', async () => {
+test.concurrent('a look that was never asked says nothing', async () => {
   const { agent } = agentOf({});
   await expect(agent.check(AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late');
   expect(agent.status().fields).toMatchObject({ role: 'standby' });
 });
 
-test.skipIf(process.platform !== 'linux')('a service that is restarted between two looks is not taken for active', async () => {
-  const listen = (port: number) => {
-    const server = createServer((_, response) => response.end('ok')).listen(port, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    return server;
-  };
-  const first = listen(0);
-  await once(first, 'listening');
-  const { port } = first.address() as AddressInfo;
-  const backend = memory();
-  const { run, all } = agentOf({ backend, health: `http://127.0.0.1:${port}/` });
-  const running = run();
-  await vi.waitUntil(() => all('ready').length > 0, patiently);
-  // No look falls between the two.
-  first.close();
-  listen(port);
-  await vi.waitUntil(() => all('ended').length > 0, patiently);
-  expect(all('process-ended')).toMatchObject([{ role: 'stopping' }]);
-  expect(all('ended')).toMatchObject([{ reason: 'resigned', released: true }]);
-  await election(backend, 'operator').end();
-  await expect(running).rejects.toThrow(/ended/);
-});
+test
+  .skipIf(process.platform !== 'linux')
+  .concurrent(
+    'a service that is restarted between two looks is not taken for active',
+    async ({ onTestFinished }) => {
+      const listen = (port: number) => {
+        const server = createServer((_, response) => response.end('ok')).listen(port, '127.0.0.1');
+        onTestFinished(() => void server.close());
+        return server;
+      };
+      const first = listen(0);
+      await once(first, 'listening');
+      const { port } = first.address() as AddressInfo;
+      const place = newPlace();
+      const { run, all } = agentOf({ place, health: `http://127.0.0.1:${port}/` });
+      const running = run();
+      await vi.waitUntil(() => all('ready').length > 0, patiently);
+      // No look falls between the two.
+      first.close();
+      listen(port);
+      await vi.waitUntil(() => all('ended').length > 0, patiently);
+      expect(all('process-ended')).toMatchObject([{ role: 'stopping' }]);
+      expect(all('ended')).toMatchObject([{ reason: 'resigned', released: true }]);
+      await election(place, 'operator').end();
+      await expect(running).rejects.toThrow(/ended/);
+    },
+  );
 
-test('an agent whose own service was fenced by sshfence knows nothing of it any more', async () => {
-  const backend = memory();
-  const dead = election(backend, 'a');
+test.concurrent('an agent whose own service was fenced by sshfence knows nothing of it any more', async () => {
+  const place = newPlace();
+  const dead = election(place, 'a');
   await dead.campaign();
   // Its term is not over in time, so the seat runs out.
   await dead.close();
-  const { run, all } = agentOf({ backend, fence: 'sshfence:ops@' });
+  const { run, all } = agentOf({ place, fence: 'sshfence:ops@' });
   const running = run();
   await vi.waitUntil(() => all('standby').length > 1, patiently);
   expect(all('fenced')).toMatchObject([{ predecessor: 'a' }]);
-  await election(backend, 'operator').end();
+  await election(place, 'operator').end();
   await expect(running).rejects.toThrow(/ended/);
 });
 
-test('a guard that cannot be started is reported to the one who asks for it, and to nobody else', async () => {
+test.concurrent('a guard that cannot be started is reported to the one who asks for it, and to nobody else', async ({
+  onTestFinished,
+}) => {
   const keeper = new GuardKeeper({ stopMarginMs: 1, killMarginMs: 2 });
   // An unhandled rejection would be seen by now.
   await new Promise((resolve) => setImmediate(resolve));

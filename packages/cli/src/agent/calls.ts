@@ -153,7 +153,9 @@ function roleHeaders(env: CallContext['env']): Record<string, string> {
  * says 128 + n of a signal, and `timeout` 124.
  */
 export function mayHaveEffect({ code, because }: ProgramExit): boolean {
-  return because !== 'itself' || code === null || code >= 128 || code === 124 || code === unsureCode;
+  return (
+    because !== 'itself' || code === null || code >= 128 || code === 124 || code === unsureCode
+  );
 }
 
 /** guard/http-call.cjs sends the same. */

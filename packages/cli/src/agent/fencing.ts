@@ -98,7 +98,8 @@ export function fenceProgram(
     };
   }
   // All that it listens at on that machine.
-  const ports = at === undefined ? places.filter(({ host }) => sameHost(host, place.host)) : [place];
+  const ports =
+    at === undefined ? places.filter(({ host }) => sameHost(host, place.host)) : [place];
   const told = target.metadata[metadataKeys.machine] ?? '';
   // It becomes a part of a command.
   const digest = /^[0-9a-f]{32}$/.test(told) ? told : '';

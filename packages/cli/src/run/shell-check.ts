@@ -46,13 +46,17 @@ export function runShellCheck(
   endsWithUs = false,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('/bin/sh', endsWithUs ? ['-c', untilWeEnd, 'sh', command] : ['-c', command], {
-      env,
-      cwd,
-      stdio: endsWithUs ? ['ignore', 'ignore', 'ignore', 'pipe'] : 'ignore',
-      // A group of its own, so that what it starts can be killed with it.
-      detached: true,
-    });
+    const child = spawn(
+      '/bin/sh',
+      endsWithUs ? ['-c', untilWeEnd, 'sh', command] : ['-c', command],
+      {
+        env,
+        cwd,
+        stdio: endsWithUs ? ['ignore', 'ignore', 'ignore', 'pipe'] : 'ignore',
+        // A group of its own, so that what it starts can be killed with it.
+        detached: true,
+      },
+    );
     const kill = () => {
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
