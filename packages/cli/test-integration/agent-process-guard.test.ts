@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import { utimesSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import type { Deadline } from 'incumbent';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { ProcessEvents, ServiceProcess } from '../src/agent/process-guard.ts';
 import { ProcessGuard } from '../src/agent/process-guard.ts';
+import { Guard } from '../src/guard/index.ts';
 import { deferred } from '../src/guard/wait.ts';
 import type { Lab } from './support/run-process.ts';
 import {
@@ -29,15 +31,15 @@ async function start(target: Partial<ServiceProcess>, events: Partial<ProcessEve
   const process_ = { file: null, pid: null, group: false, ...target };
   const guard = await ProcessGuard.start(process_, 100, { ...none, ...events });
   onTestFinished(() => guard.close());
+  guard.belief(inAnHour());
+  return guard;
+}
+
+function inAnHour(): Deadline {
   const hourMs = 3_600_000;
   const now = { monotonicMs: monotonicMs(), wallMs: Date.now() };
-  guard.belief({
-    monotonicMs: now.monotonicMs + hourMs,
-    wallMs: now.wallMs + hourMs,
-    sentAt: now,
-    lostMs: 0,
-  });
-  return guard;
+  const monotonic = now.monotonicMs + hourMs;
+  return { monotonicMs: monotonic, wallMs: now.wallMs + hourMs, sentAt: now, lostMs: 0 };
 }
 
 /** A process of the test, in a group of its own. */
@@ -188,4 +190,28 @@ test('a guard that is stopped is noticed, and kills when it wakes up', async ({ 
   process.kill(stopped.pid, 'SIGCONT');
   await until('the service is dead', () => !isAlive(pid));
   await until('the guard has ended', () => !isAlive(stopped.pid));
+});
+
+test('the guard of a command that does not die is left alone, and goes on killing', async ({
+  lab,
+}) => {
+  const guard = await Guard.start({ stopMarginMs: 1_000, killMarginMs: 100 });
+  guard.belief(inAnHour());
+  const env = lab.env as Record<string, string>;
+  const program = await guard.prepare({ program: 'sleep', args: ['9999'], env, cwd: '/' });
+  await program.go();
+  process.kill(guard.pid, 'SIGSTOP');
+  onTestFinished(() => {
+    if (isAlive(guard.pid)) process.kill(guard.pid, 'SIGKILL');
+  });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  guard.abandon();
+  // Longer than the guard of a program that ends would be waited for.
+  await vi.advanceTimersByTimeAsync(60_000);
+  vi.useRealTimers();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isAlive(guard.pid)).toBe(true);
+  process.kill(guard.pid, 'SIGCONT');
+  await until('the command is dead', () => !isAlive(program.pid));
+  await until('the guard has ended', () => !isAlive(guard.pid));
 });
