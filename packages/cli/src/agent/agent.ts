@@ -273,7 +273,7 @@ export class Agent {
     await this.#term?.proclaim({ metadata: this.#metadata() }, { signal }).catch(() => {});
   }
 
-  /** What the record of the term shall say. */
+  /** The record of the term shall say it. */
   #metadata(): Readonly<Record<string, string>> {
     return {
       ...this.#options.candidate.metadata,

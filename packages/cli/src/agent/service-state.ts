@@ -85,7 +85,7 @@ function afterLook(state: ServiceState, health: Health, isSame: boolean): Servic
   }
 }
 
-/** What is known of a process ends with that process. Another one may be there, in any role. */
+/** The role is forgotten with the process that had it. Another one may be there, in any role. */
 function unknown(state: ServiceState): ServiceState {
   switch (state.role) {
     case 'standby':
