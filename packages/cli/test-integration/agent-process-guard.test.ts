@@ -162,6 +162,24 @@ onLinux('--pid-group: the group of the agent is refused', async ({ lab }) => {
   await expect(guard.arm(forever)).rejects.toThrow(/is that of the agent too/);
 });
 
+onLinux('--pid-group: a group that must not be killed is never gone', async ({ lab }) => {
+  const first = await sleeper(lab);
+  const ours = await sleeper(lab, undefined, false);
+  const file = lab.write('pid', `${first.pid}\n`);
+  const killed = vi.fn();
+  const guard = await start({ file, group: true }, { killed });
+  await guard.arm(forever);
+  lab.write('pid', `${ours.pid}\n`);
+  const killing = guard.kill(true);
+  await until('the first one is dead', () => !isAlive(first.pid));
+  // Time for the guard to look again.
+  for (let turn = 0; turn < 300; turn += 1) await guard.isSame(forever);
+  expect(killed).not.toHaveBeenCalled();
+  lab.write('pid', `${first.pid}\n`);
+  await killing;
+  expect(isAlive(ours.pid)).toBe(true);
+});
+
 onLinux('also the guard of `run`: without descriptors nothing counts as gone', async ({ lab }) => {
   // timeout(1) leaves the group, and stays in the session. The leader of both ends.
   const { pid } = await sleeper(lab, 'timeout 9999 sleep 9999 & echo up');
