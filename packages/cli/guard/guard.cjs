@@ -491,7 +491,9 @@ function procIsOurs() {
   try {
     const status = readProc('self/status', Buffer.alloc(16_384));
     isProcOurs = /^NSpid:\t(.*)$/m.exec(status)?.[1] === String(process.pid);
-  } catch {
+  } catch (error) {
+    // For want of descriptors or memory nothing is seen: then nothing counts as gone either.
+    if (!['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(error.code)) return true;
     isProcOurs = false;
   }
   return isProcOurs;

@@ -2,16 +2,20 @@
 // One POST, as a program of its own, so that the guard of `incumbent agent` can kill it. A request of
 // the agent itself could leave late, after the agent was frozen and its belief was over.
 //
-//   node http-call.cjs URL
+//   INCUMBENT_CALL_URL=URL node http-call.cjs
+//
+// The URL is not an argument, which all users of the machine can read: its query may hold a secret.
 //
 // Ends with 0 when the answer is a success, with 1 when the service has refused, and with 75 when it is
-// not known whether the service has heard the request.
+// not known what the service does.
 const { request } = require('node:http');
 
 const { INCUMBENT_ELECTION, INCUMBENT_CANDIDATE, INCUMBENT_TOKEN } = process.env;
-const url = process.argv[2];
+const url = new URL(process.env.INCUMBENT_CALL_URL);
+// The service, or a proxy before it, did not wait for the end of the work.
+const unsureStatus = new Set([408, 502, 503, 504]);
 const end = (code, why) => {
-  process.stderr.write(`POST ${url}: ${why}\n`);
+  process.stderr.write(`POST ${url.origin}${url.pathname}: ${why}\n`);
   process.exitCode = code;
 };
 // Until there is an answer, the service may have heard the request or not.
@@ -23,7 +27,7 @@ const asked = request(url, { method: 'POST', headers, agent: false }, (response)
   response.once('error', (error) => end(75, error.message));
   response.once('end', () => {
     if (statusCode >= 200 && statusCode < 300) process.exitCode = 0;
-    else end(1, `status ${statusCode}`);
+    else end(unsureStatus.has(statusCode) ? 75 : 1, `status ${statusCode}`);
   });
 });
 // Nothing listens there, so nothing has heard it.

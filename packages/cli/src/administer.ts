@@ -38,9 +38,12 @@ export async function administer(
     else await check(snapshot, question);
     return request(question);
   };
-  const result = makes
+  const answer = makes
     ? await ask(options, context, request, needs)
     : await askWhatIsThere(options, context, { tells: check === undefined, reopens }, job);
+  // The term that was asked, and not one that came after it.
+  const isAsked = answer.changed && answer.lifted === undefined;
+  const result = isAsked ? { ...answer, view: answer.asked ?? answer.view } : answer;
   const line = options.json
     ? toJson({ election: options.election, ...details, ...asJson(result), ...results?.(result) })
     : visible(words(result));

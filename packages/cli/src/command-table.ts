@@ -62,7 +62,7 @@ const timeoutOption = () =>
     .default('10s', '10s');
 
 const waitOption = () =>
-  option('--wait [duration]', 'end when the new leader is ready; alone: 70s').argParser(duration);
+  option('--wait [duration]', 'end when the new leader is ready; alone: 3m').argParser(duration);
 
 function questionOptions(command: Command): Command {
   return command
@@ -523,8 +523,9 @@ export const commands: readonly CommandEntry[] = [
     summary: 'make another candidate lead, and end when that is done',
     description:
       'Asks the leader to give way: to the candidate of --to, else to any other. With --wait it ends ' +
-      'with 0 when another candidate leads and is ready, with 1 when that cannot happen any more, ' +
-      'and with 75 when the time is over. The message says who leads.',
+      'with 0 when another candidate leads and is ready, with 1 when the request is refused and ' +
+      'nothing is changed, with 78 when another one leads than the wanted one, and with 75 when the ' +
+      'time is over. The message says who leads.',
     examples: [
       { line: 'incumbent failover -e db --wait', about: 'before maintenance of the leader' },
       { line: 'incumbent failover -e db --to host-7 --wait 2m', about: 'to a certain candidate' },

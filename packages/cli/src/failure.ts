@@ -21,6 +21,8 @@ export const exitCodes = {
   unhealthy: 76,
   /** An operator keeps this candidate out. */
   drained: 77,
+  /** The leader was asked to go, and the wanted candidate will not lead: another one does. */
+  notDone: 78,
 } as const;
 
 /**

@@ -11,8 +11,8 @@ import { tokenOf } from './output/describe.ts';
 import { toJson, visible } from './terminal/text.ts';
 import { span } from './terminal/time.ts';
 
-/** As long as Hadoop's graceful failover waits. */
-export const defaultWait = '70s';
+/** Longer than the bound of a failover that `agent` prints with its defaults and one `--fence`. */
+export const defaultWait = '3m';
 
 type HandOver = HandOverOptions & {
   readonly request: 'failover' | 'transfer';
@@ -64,6 +64,23 @@ export function progressOf({ from, token, to }: Asked, view: View): Progress {
   }
 }
 
+/**
+ * @param before what the command saw first
+ * @param then what the request found
+ * @param leadsAlready the wanted candidate, so its present term counts
+ */
+export function askedIn(
+  before: View,
+  then: View,
+  leadsAlready: boolean,
+  to: string | undefined,
+): Asked {
+  // A leader that has gone between the two looks is still the one that shall not come back.
+  const { leader, token = 0n } = then.leader === undefined ? before : then;
+  const counted = then.token !== undefined && then.token > token ? then.token : token;
+  return { from: leader?.id ?? '', token: leadsAlready ? counted - 1n : counted, to };
+}
+
 /** Asks for it, and with `--wait` ends when it is done. */
 export async function handOver(options: HandOver, context: Context): Promise<number> {
   const waitMs =
@@ -78,21 +95,21 @@ export async function handOver(options: HandOver, context: Context): Promise<num
     );
     if (missing !== undefined) throw nobodyLeads(options, `the ${missing} does not exist (yet)`);
     const beganMs = performance.now();
-    const result = await opened.within(async (signal) => {
+    const { before, result } = await opened.within(async (signal) => {
       const { view } = await election.inspect({ signal });
       await opened.noteNeverLed(view, signal);
-      return (await ask(options, election, view, signal)) ?? { changed: false, view, leads: true };
+      return { before: view, result: await ask(options, election, view, signal) };
     });
+    // The term that was asked, and not one that came after it.
+    const then = result?.asked ?? result?.view ?? before;
+    const told = { changed: result?.changed === true, view: then };
     if (waitMs === undefined) {
-      tellAsked(options, context, result);
+      tellAsked(options, context, told);
       return exitCodes.ok;
     }
-    const { leader, token = 0n } = result.view;
-    // Where the wanted one leads already, its present term counts.
-    const counted = 'leads' in result ? token - 1n : token;
-    const asked = { from: leader?.id ?? '', token: counted, to: options.to };
+    const asked = askedIn(before, then, result === undefined, options.to);
     const view = await follow(asked, election, waitMs, options, context);
-    tellDone(options, context, result, view, performance.now() - beganMs);
+    tellDone(options, context, told, view, performance.now() - beganMs);
     return exitCodes.ok;
   } finally {
     leave(election);
@@ -145,7 +162,7 @@ async function follow(
       if (progress.state === 'done') return view;
       last = view;
       why = progress.why;
-      if (progress.state === 'failed') throw notDone(options, exitCodes.no, why);
+      if (progress.state === 'failed') throw notDone(options, exitCodes.notDone, why);
     }
     signal.throwIfAborted();
     const isUnread = last === undefined || last.state === 'unknown';
@@ -183,7 +200,7 @@ function tellAsked(options: HandOver, context: Context, result: Result): void {
   const who = leaderWords(result.view);
   const aim = to === undefined ? 'give way to another' : `hand over to "${to}"`;
   const words =
-    result.view.leader?.id === to
+    to !== undefined && result.view.leader?.id === to
       ? `${who} leads election "${election}" already`
       : result.changed
         ? `asked ${who} of election "${election}" to ${aim}`

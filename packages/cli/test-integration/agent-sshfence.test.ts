@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { expect } from 'vitest';
 import { fenceProgram, parseFence } from '../src/agent/fencing.ts';
+import { machineMetadata, metadataKeys, thisMachine } from '../src/agent/machine.ts';
 import type { ServiceNode } from './support/agents.ts';
 import { test as base, cluster, killFence } from './support/agents.ts';
 import type { Lab } from './support/run-process.ts';
@@ -109,21 +110,34 @@ test.concurrent('sshfence that does not get through has failed, and the next met
   a.agent.kill('SIGKILL');
   await b.isActive();
   // The second one is for another service, so it is not tried.
-  expect(b.agent.all('fencing').map(({ method }) => method)).toEqual([fencing[1], fencing[5]]);
+  expect(b.agent.all('fencing').map(({ method }) => method)).toEqual([
+    fencing[1],
+    'shell (--fence 3)',
+  ]);
   expect(isAlive(a.pid)).toBe(false);
   checkOneAtATime(lab.stamps());
 });
 
+const own = thisMachine();
+
 /** Fences the service at that port. @returns the exit code of ssh, and its output */
-async function fence(lab: Lab, options: readonly string[], port: number) {
+async function fence(
+  lab: Lab,
+  options: readonly string[],
+  port: number,
+  metadata: Readonly<Record<string, string>> = {},
+) {
   const target = {
-    ...{ id: 'a', incarnation: 'i', addresses: [`127.0.0.1:${port}`], metadata: {}, token: 1n },
+    ...{ id: 'a', incarnation: 'i', addresses: [`127.0.0.1:${port}`], token: 1n },
+    metadata: { ...machineMetadata(own), ...metadata },
   };
   const program = fenceProgram(
-    parseFence(`sshfence:${username}@127.0.0.1:${port}`),
+    parseFence(`sshfence:${username}@127.0.0.1:${port}`, 0),
     target,
     { env: {}, cwd: lab.directory },
     { options, connectTimeoutMs: 10_000 },
+    // Otherwise the address would be refused before ssh is asked.
+    { ...own, digest: undefined },
   );
   if ('unusable' in program) throw new Error(program.unusable);
   const child = spawn(program.program, program.args, {
@@ -159,6 +173,16 @@ test.concurrent('the far side: a frozen listener dies, with all that hold its so
     child.stdout.once('data', (text) => resolve(Number(text))),
   );
   process.kill(child.pid!, 'SIGSTOP');
+  if (own.digest !== undefined) {
+    const other = { [metadataKeys.machine]: '7'.repeat(32) };
+    expect(await fence(lab, ssh, port, other)).toEqual({
+      code: 6,
+      said: expect.stringMatching(
+        /^this is another machine than the one of the leader, .*of its host\n$/,
+      ),
+    });
+    expect(isAlive(helper)).toBe(true);
+  }
   const { code, said } = await fence(lab, ssh, port);
   expect({ code, said }).toMatchObject({ code: 0, said: expect.stringMatching(/^killed /) });
   expect(said.trim().split(' ').slice(1).map(Number).sort()).toEqual([child.pid, helper].sort());

@@ -1,5 +1,6 @@
 // `incumbent agent`: services that run by themselves, on real stores. Whatever happens to agents and
 // services, the log of the services shows one active at a time.
+import { existsSync } from 'node:fs';
 import { expect } from 'vitest';
 import {
   cluster,
@@ -10,7 +11,7 @@ import {
   takesOver,
   test,
 } from './support/agents.ts';
-import type { RunEvent } from './support/run-process.ts';
+import type { Lab, RunEvent } from './support/run-process.ts';
 import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
 /** For tests that do not wait for its end. */
@@ -110,7 +111,16 @@ test.concurrent('fencing fails once: nobody becomes active before it has succeed
   const [a, b] = (await cluster(lab, ['a', 'b'], {
     fencing: ['--fence', fails, '--fence', works],
   })) as [ServiceNode, ServiceNode];
-  a.agent.kill('SIGKILL');
+  await takesOver(b, 'fencing fails once', 'fenceFailsOnceMs', async () => {
+    a.agent.kill('SIGKILL');
+    await failsToFence(a, b, lab);
+    lab.write('works', '');
+  });
+  expect(isAlive(a.pid)).toBe(false);
+  checkOneAtATime(lab.stamps());
+});
+/** The takeover by `b` fails, and the service of `a` goes on alone. */
+async function failsToFence(a: ServiceNode, b: ServiceNode, lab: Lab): Promise<void> {
   const outcome = await b.agent.eventWhere('how the takeover ends', () =>
     b.agent.events.find(({ event }) => event === 'takeover-failed' || event === 'active'),
   );
@@ -128,11 +138,7 @@ test.concurrent('fencing fails once: nobody becomes active before it has succeed
   });
   expect(await a.role()).toBe('active 1');
   expect(b.agent.all('activating')).toEqual([]);
-  lab.write('works', '');
-  await b.isActive();
-  expect(isAlive(a.pid)).toBe(false);
-  checkOneAtATime(lab.stamps());
-});
+}
 
 test.concurrent(`failover is asked for ${failovers} times among three, and is done when it returns`, async ({
   lab,
@@ -163,7 +169,7 @@ test.concurrent('a service that cannot become active: the failover says so, and 
   const failing = await ServiceNode.start(lab, 'c', { options: ['--become-active', 'exit 3'] });
   await failing.takesPart();
   const { code, stderr } = await lab.cli(...failover, '--to', 'c');
-  expect(code).toBe(1);
+  expect(code).toBe(78);
   expect(stderr).toMatch(
     /the failover of election "db" to "c" is not done: "[ab]" \(token \d+\) leads/,
   );
@@ -174,11 +180,96 @@ test.concurrent('a service that cannot become active: the failover says so, and 
   checkOneAtATime(lab.stamps());
 });
 
+test.concurrent('a service restarted by its manager is not taken for active, whatever the failures allowed', async ({
+  lab,
+}) => {
+  const options = ['--health-failures', '1000'];
+  const [a, b] = (await cluster(lab, ['a', 'b'], { ...noWait, options })) as [
+    ServiceNode,
+    ServiceNode,
+  ];
+  a.killService();
+  await a.agent.event('standby-failed');
+  await a.startService();
+  await b.isActive();
+  expect(await a.agent.event('ended')).toMatchObject({ reason: 'resigned', released: true });
+  expect(await a.role()).toBe('standby');
+  checkOneAtATime(lab.stamps());
+});
+
+/** For the tests that need no other agent. */
+async function alone(lab: Lab, becomeActive: string): Promise<ServiceNode> {
+  const options = ['--become-active', becomeActive, '--standby-timeout', '2s'];
+  return ServiceNode.start(lab, 'a', { lease: '4s', options });
+}
+
+/** The agent before it may have left a `become-active` that still has its effect. */
+async function fencesItself(a: ServiceNode): Promise<void> {
+  const agent = a.startAgent();
+  const first = await agent.eventWhere('how it fences', () =>
+    agent.events.find(({ event }) => event === 'fencing' || event === 'fenced'),
+  );
+  expect(first).toMatchObject({ event: 'fencing', predecessor: 'a' });
+}
+
+test.concurrent('a become-active that was killed ends the agent, and the next one fences its service', async ({
+  lab,
+}) => {
+  // As the kernel kills a process when memory is short.
+  const a = await alone(lab, 'kill -KILL $$');
+  expect(await a.agent.event('activation-failed')).toMatchObject({ isUnsure: true });
+  expect(await a.agent.ends()).toEqual({ code: 75, signal: null });
+  expect(a.agent.all('ended')).toMatchObject([{ released: false }]);
+  await fencesItself(a);
+});
+
+test.concurrent('an agent that died while it made its service active: the next one fences that service', async ({
+  lab,
+}) => {
+  const a = await alone(lab, 'touch begun; exec sleep 9999');
+  await until('become-active runs', () => existsSync(lab.path('begun')));
+  a.agent.kill('SIGKILL');
+  await a.agent.exited;
+  await fencesItself(a);
+});
+
+test.concurrent('an agent without --fence does not take over from one without --pid', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], (name) =>
+    name === 'a' ? { lease: '4s' } : { lease: '4s', fencing: ['--pid', lab.path(`${name}.pid`)] },
+  )) as [ServiceNode, ServiceNode];
+  a.agent.kill('SIGKILL');
+  const outcome = await b.agent.eventWhere('how the takeover ends', () =>
+    b.agent.events.find(({ event }) => event === 'takeover-failed' || event === 'active'),
+  );
+  expect(outcome).toMatchObject({
+    event: 'takeover-failed',
+    error: expect.stringMatching(
+      /"a" did not tell that its service has a guard \(--pid\), and this agent has no/,
+    ),
+  });
+  expect(await a.role()).toBe('active 1');
+});
+
+test.concurrent('where nothing listens at the address that was told, sshfence would believe it', async ({
+  lab,
+}) => {
+  const fencing = ['--fence', 'sshfence:nobody@'];
+  const a = await ServiceNode.start(lab, 'a', { fencing, address: 'db1:1' });
+  expect(await a.agent.event('activation-failed')).toMatchObject({
+    error: expect.stringMatching(/nothing listens at port 1 here, the one of --address/),
+  });
+  expect(await a.agent.event('ended')).toMatchObject({ released: true });
+});
+
 test.concurrent('an agent that is started makes a service standby that was left active', async ({
   lab,
 }) => {
   const a = await ServiceNode.start(lab, 'a');
   await a.isActive();
+  // Its record says that become-active is done.
+  await a.agent.event('ready');
   a.agent.kill('SIGKILL');
   await a.agent.exited;
   expect(await a.role()).toBe('active 1');
@@ -242,6 +333,22 @@ test.concurrent('--pid: a service that hangs is killed by its agent, and the sea
   await takesOver(b, 'service hangs, --pid', 'serviceLostMs', () => a.post('/hang'));
   expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: true });
   expect(isAlive(a.pid)).toBe(false);
+  checkOneAtATime(lab.stamps());
+});
+
+test.concurrent('--pid: a service that is restarted between two looks is noticed by the guard', async ({
+  lab,
+}) => {
+  const [a, b] = (await cluster(lab, ['a', 'b'], (name) => ({
+    ...byPid(lab)(name),
+    ...noWait,
+    options: ['--health-every', '10m'],
+  }))) as [ServiceNode, ServiceNode];
+  a.killService();
+  await a.startService();
+  await b.isActive();
+  expect(await a.agent.event('process-ended')).toMatchObject({ role: 'stopping' });
+  expect(b.agent.all('fencing')).toEqual([]);
   checkOneAtATime(lab.stamps());
 });
 

@@ -16,6 +16,10 @@ test.each([
   [['--pid', '1'], /--pid 1 is not the number of a service/],
   [['--pid', 'x', '--lease', '1s'], /--lease 1s is too short for an agent/],
   [['--pid', 'x', '--health', 'http://db1/'], /not a URL of this machine/],
+  [['--pid', 'x', '--metadata', 'service-guard=pid'], /--metadata service-guard: keys that begin/],
+  [['--pid', 'x', '--active-timeout', '0s'], /--active-timeout 0s is too short/],
+  [['--pid', 'x', '--standby-timeout', '0s'], /--standby-timeout 0s is too short/],
+  [['--pid', 'x', '--health-every', '0s'], /--health-every 0s is too short: give at least 10ms/],
 ])('refused before anything is changed: %s', async (options, message) => {
   const { code, stderr } = await invoke([...service, ...options]);
   expect({ code, stderr }).toMatchObject({ code: 64, stderr: expect.stringMatching(message) });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ServiceEvent, ServiceState } from '../src/agent/service-state.ts';
+import type { Health, ServiceEvent, ServiceState } from '../src/agent/service-state.ts';
 import { isSettled, nextServiceState } from '../src/agent/service-state.ts';
 
 const after = (...events: ServiceEvent[]) =>
@@ -18,53 +18,65 @@ test('a service of which nothing is known must become standby before it campaign
   expect(after({ type: 'became-standby' })).toEqual({ role: 'standby' });
 });
 
+const look = (health: Health, isSame = false): ServiceEvent => ({ type: 'health', health, isSame });
+const standby: ServiceEvent = { type: 'became-standby' };
+const ends = (isUnsure: boolean): ServiceEvent => ({ type: 'term-ends', isUnsure });
+
 test('a service that did not respond may come back in any role; one that is only unwell stays', () => {
-  const standby: ServiceEvent = { type: 'became-standby' };
-  expect(after(standby, { type: 'health', health: 'not-responding' })).toEqual({ role: 'neutral' });
-  expect(after(standby, { type: 'health', health: 'unhealthy' })).toEqual({ role: 'standby' });
-  expect(after(...led, { type: 'health', health: 'not-responding' }).role).toBe('active');
+  expect(after(standby, look('not-responding'))).toEqual({ role: 'neutral' });
+  expect(after(standby, look('disconnected'))).toEqual({ role: 'neutral' });
+  expect(after(standby, look('unhealthy'))).toEqual({ role: 'standby' });
+});
+
+test('what is known of a process ends with it: also the term for which it was active', () => {
+  const stopping = { role: 'stopping', token: 7n, isUnsure: false };
+  expect(after(...led, look('disconnected'))).toEqual(stopping);
+  expect(after(...led, { type: 'process-ended' })).toEqual(stopping);
+  expect(after(...led, look('unhealthy')).role).toBe('active');
+  // Known to be the same one, it is only slow.
+  expect(after(...led, look('disconnected', true)).role).toBe('active');
+  // While it is made active it may be busy; but another process was not made active.
+  const activating = led.slice(0, 2);
+  expect(after(...activating, look('disconnected')).role).toBe('activating');
+  expect(after(...activating, { type: 'process-ended' })).toEqual(stopping);
+  expect(after(standby, { type: 'process-ended' })).toEqual({ role: 'neutral' });
+});
+
+test('a look that took too long does not end a term by itself: failures are counted elsewhere', () => {
+  expect(after(...led, look('not-responding'))).toEqual({ role: 'active', token: 7n });
 });
 
 test('a term is settled by a confirmed standby', () => {
-  const ends: ServiceEvent = { type: 'term-ends', cutOff: false };
-  expect(isSettled(after(...led, ends))).toBe(false);
-  expect(after(...led, ends, { type: 'became-standby' })).toEqual({ role: 'standby' });
+  expect(isSettled(after(...led, ends(false)))).toBe(false);
+  expect(after(...led, ends(false), standby)).toEqual({ role: 'standby' });
 });
 
-test('after a become-active without an answer a standby settles only when belief is over', () => {
-  const begun = led.slice(0, 2);
-  const ends: ServiceEvent = { type: 'term-ends', cutOff: true };
-  const standby: ServiceEvent = { type: 'became-standby' };
-  expect(isSettled(after(...begun, ends, standby))).toBe(false);
-  expect(after(...begun, ends, standby, { type: 'belief-over' })).toEqual({ role: 'standby' });
-  expect(isSettled(after(...begun, ends, { type: 'belief-over' }))).toBe(false);
-  expect(after(...begun, ends, { type: 'belief-over' }, standby)).toEqual({ role: 'standby' });
-});
-
-test('a killed service settles its term, and is not standby', () => {
-  const ends: ServiceEvent = { type: 'term-ends', cutOff: true };
-  const killed = after(...led.slice(0, 2), ends, { type: 'killed' });
-  expect(killed).toEqual({ role: 'neutral' });
-  expect(isSettled(killed)).toBe(true);
+test('after a become-active without an answer a standby is no proof, and only a kill is', () => {
+  const unsure = [...led.slice(0, 2), ends(true)];
+  expect(after(...unsure, standby)).toEqual({ role: 'stopping', token: 7n, isUnsure: true });
+  // A process that ended may have been replaced by one that got the call.
+  expect(isSettled(after(...unsure, { type: 'process-ended' }))).toBe(false);
+  expect(after(...unsure, { type: 'killed' })).toEqual({ role: 'neutral' });
 });
 
 const anyEvent: fc.Arbitrary<ServiceEvent> = fc.oneof(
-  fc.constantFrom('healthy', 'unhealthy', 'not-responding').map((health) => ({
-    type: 'health' as const,
-    health: health as 'healthy',
-  })),
+  fc
+    .tuple(
+      fc.constantFrom<Health>('healthy', 'unhealthy', 'not-responding', 'disconnected'),
+      fc.boolean(),
+    )
+    .map(([health, isSame]) => look(health, isSame)),
+  fc.bigInt({ min: 1n, max: 3n }).map((token) => ({ type: 'term-begins' as const, token })),
+  fc.boolean().map(ends),
   fc.constantFrom<ServiceEvent>(
-    { type: 'term-begins', token: 1n },
     { type: 'activated' },
-    { type: 'term-ends', cutOff: true },
-    { type: 'term-ends', cutOff: false },
-    { type: 'became-standby' },
+    standby,
     { type: 'killed' },
-    { type: 'belief-over' },
+    { type: 'process-ended' },
   ),
 );
 
-test('whatever happens, a term that has begun settles only by a standby or a kill', () => {
+test('whatever happens, a term settles only by a kill, or by a standby that is a proof', () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 30 }), (events) => {
       let state: ServiceState = { role: 'neutral' };
@@ -76,14 +88,15 @@ test('whatever happens, a term that has begun settles only by a standby or a kil
           // An event that cannot happen there.
           continue;
         }
+        // A term is never replaced by another one.
+        if ('token' in before && 'token' in state) expect(state.token).toBe(before.token);
         if (isSettled(before) || !isSettled(state)) continue;
-        const confirmed = before.role === 'stopping' && before.isStandby;
-        expect(
-          event.type === 'killed' || event.type === 'became-standby' || confirmed,
-          `${before.role} → ${state.role} by ${event.type}`,
-        ).toBe(true);
-        if (before.role === 'stopping' && before.isUnsure && event.type !== 'killed') {
-          expect(event.type).toBe('belief-over');
+        expect(['killed', 'became-standby'], `${before.role} → ${state.role}`).toContain(
+          event.type,
+        );
+        // Only a role that was left is confirmed by an answer.
+        if (event.type === 'became-standby') {
+          expect(before).toMatchObject({ role: 'stopping', isUnsure: false });
         }
       }
     }),

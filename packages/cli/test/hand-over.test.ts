@@ -1,8 +1,8 @@
-import type { View } from 'incumbent';
+import type { Backend, View } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { expect, onTestFinished, test } from 'vitest';
-import { progressOf } from '../src/hand-over.ts';
+import { askedIn, progressOf } from '../src/hand-over.ts';
 import { invoke, jsonLines, Running } from './support/invoke.ts';
 
 const led = (id: string, token: bigint, ready?: boolean): View => ({
@@ -38,6 +38,24 @@ test('a named candidate alone will do, in a later term and ready', () => {
   });
 });
 
+const vacant = (token?: bigint): View => ({
+  state: 'vacant',
+  sinceUnixMs: 0,
+  ...(token === undefined ? {} : { token }),
+});
+
+test('a hand-over counts from the term that was asked, whatever the last look shows', () => {
+  // The leader has gone between the two looks, and shall not count if it comes back.
+  expect(askedIn(led('a', 12n), vacant(12n), false, undefined)).toEqual(asked);
+  expect(askedIn(led('a', 12n), vacant(), false, undefined)).toEqual(asked);
+  // Another one led by then, and it was the one that was asked.
+  expect(askedIn(led('a', 12n), led('b', 13n), false, undefined)).toEqual({
+    ...asked,
+    ...{ from: 'b', token: 13n },
+  });
+  expect(askedIn(led('a', 12n), led('a', 12n), true, 'a')).toMatchObject({ token: 11n });
+});
+
 /** Candidates of one store, until the test ends. The first one leads. */
 async function candidates(...ids: string[]) {
   const backend = memory();
@@ -70,6 +88,34 @@ test('failover --wait ends when the other candidate leads', async () => {
     stdout: expect.stringMatching(/^"b" \(token 2\) leads election "x" and is ready, after /),
   });
   expect(jsonLines((await run('status', '--json')).stdout)[0]).toMatchObject({ state: 'led' });
+});
+
+/** The same store, when the answer of a request is lost: the last look shows what came after it. */
+function withLostAnswers(backend: Backend): Backend {
+  return proxy(backend, 'open', (scope: Parameters<Backend['open']>[0]) => {
+    const opened = backend.open(scope);
+    return proxy(opened, 'administer', async (...given: Parameters<typeof opened.administer>) => {
+      const { view, ...result } = await opened.administer(...given);
+      return { ...result, view: vacant(), asked: view };
+    });
+  });
+}
+
+function proxy<T extends object>(target: T, name: keyof T, method: unknown): T {
+  return new Proxy(target, {
+    get: (_, key) => {
+      const value: unknown = key === name ? method : Reflect.get(target, key);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+test('failover names the term that was asked, also when the answer was lost', async () => {
+  const { backend } = await candidates('a', 'b');
+  const given = { backend: withLostAnswers(backend) };
+  const { code, stdout } = await invoke(['failover', '-e', 'x', '--json'], given);
+  expect(code).toBe(0);
+  expect(jsonLines(stdout)).toMatchObject([{ before: { leader: { id: 'a' }, token: '1' } }]);
 });
 
 test('transfer --wait and failover --to name the candidate; one that leads already is a success', async () => {

@@ -226,7 +226,11 @@ test('one vacate ousts one leader, also when its answer is lost', async () => {
   };
   const vacating = operator.vacate();
   await clock.advance(20_000);
-  expect((await vacating).changed).toBe(true);
+  // The last look shows what came after the term that was asked.
+  expect(await vacating).toMatchObject({
+    changed: true,
+    asked: { state: 'led', leader: { id: 'a' }, token: 1n },
+  });
   expect((await operator.leader()).leader?.id).toBe('b');
   const history = await operator.history();
   expect(history.map(({ id, why }) => `${id} ${why}`)).toEqual(['a vacated']);

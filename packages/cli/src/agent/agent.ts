@@ -1,20 +1,26 @@
 /** Steers one service that already runs: leads for it while it is healthy, and fences others. */
-import { constants, hostname } from 'node:os';
+import { constants } from 'node:os';
 import type { Deadline, Election, LeadOptions, Term, UncleanLeader } from 'incumbent';
 import { exitCodes } from '../failure.ts';
+import type { ProgramExit, ProgramSpec } from '../guard/index.ts';
+import { GuardError } from '../guard/index.ts';
 import type { EventLog } from '../run/events.ts';
 import { describe } from '../run/events.ts';
 import type { GuardKeeper } from '../run/guard-keeper.ts';
-import { describeExit, runGuarded } from '../run/leadership.ts';
+import { describeExit } from '../run/leadership.ts';
 import type { LiveStatus } from '../run/listen.ts';
 import { reachStore, sleep } from '../run/reach-store.ts';
 import { within } from '../within.ts';
 import type { Call, CallContext } from './calls.ts';
-import { asProgram, lookAtHealth, run } from './calls.ts';
+import { asProgram, lookAtHealth, mayHaveEffect, run } from './calls.ts';
 import type { FenceMethod, SshOptions } from './fencing.ts';
 import { fenceProgram, fenceUntilOne } from './fencing.ts';
+import { listenersAt } from './listeners.ts';
+import type { Machine } from './machine.ts';
+import { isOnThis, metadataKeys } from './machine.ts';
 import type { ProcessGuard } from './process-guard.ts';
-import type { ServiceEvent, ServiceState } from './service-state.ts';
+import { runHeld, StuckError } from './run-held.ts';
+import type { Health, ServiceEvent, ServiceState } from './service-state.ts';
 import { isSettled, nextServiceState } from './service-state.ts';
 
 export interface AgentOptions {
@@ -24,7 +30,14 @@ export interface AgentOptions {
   readonly calls: CallContext;
   readonly fences: readonly FenceMethod[];
   readonly ssh: SshOptions;
-  readonly candidate: { readonly id: string; readonly addresses: readonly string[] };
+  readonly candidate: {
+    readonly id: string;
+    readonly addresses: readonly string[];
+    readonly metadata: Readonly<Record<string, string>>;
+  };
+  readonly machine: Machine;
+  /** The ports by which others fence this service, where they use sshfence. */
+  readonly fencedAtPorts: readonly number[];
   readonly healthEveryMs: number;
   readonly activeTimeoutMs: number;
   readonly standbyTimeoutMs: number;
@@ -33,21 +46,28 @@ export interface AgentOptions {
   readonly hasServers: boolean;
 }
 
-/** The entry of the candidate's metadata that says on which machine its service runs. */
-export const hostKey = 'service-host';
-/** A command that may still have its effect ends with this code (EX_TEMPFAIL). */
-const unsureCode = 75;
+/** A service that has just become active may be about to listen. */
+const listenerTries = 20;
+const listenerPauseMs = 100;
+/** From one attempt to make a service standby to the next, or to the end of belief. */
+const longestPauseMs = 1_000;
 const never: AbortSignal = new AbortController().signal;
 
 /** `become-active` has not made the service active. */
 class ActivationError extends Error {
   override readonly name: string = 'ActivationError';
-  /** The command was cut off: the service may still become active. */
+  /** The command was cut off, or says so: the service may still become active. */
   readonly isUnsure: boolean;
 
   constructor(message: string, isUnsure: boolean) {
     super(message);
     this.isUnsure = isUnsure;
+  }
+}
+
+class ReplacedError extends ActivationError {
+  constructor() {
+    super('its process has ended meanwhile', true);
   }
 }
 
@@ -62,10 +82,14 @@ export class Agent {
   #standby: Promise<boolean> | undefined;
   #term: Term | undefined;
   #interruptedBy: NodeJS.Signals | undefined;
+  /** The guard of `--pid` is gone or silent. */
   #lostGuard = false;
+  /** A `become-active` does not die of KILL. Whatever else is killed, it may still have its effect. */
+  #isStuck = false;
   #believes = false;
+  /** The sockets at the port of `--health` while the service is active. Empty: unknown. */
+  #listeners: readonly string[] = [];
   #lastTold = '';
-  #onDisbelief: () => void = () => {};
 
   constructor(
     election: Election,
@@ -85,10 +109,11 @@ export class Agent {
   async run(campaign: LeadOptions): Promise<number> {
     const removeListeners = this.#listenToSignals();
     this.#events.follow(() => !isSettled(this.#state), true);
-    void this.#processGuard?.lost.then((error) => {
+    void this.#processGuard?.lost.then(async (error) => {
       // Without it nothing would kill the service if we died now.
       this.#tell('guard-lost', `${error.message}: leadership is given up, and the agent ends`);
       this.#lostGuard = true;
+      await this.#disownGuard();
       this.#stop.abort(error);
     });
     try {
@@ -96,17 +121,12 @@ export class Agent {
       return await this.#election.lead((term) => this.#work(term), {
         ...campaign,
         signal: this.#stop.signal,
-        // Without a method the guards kill, within a belief that a successor waits for anyway.
-        ...(this.#options.fences.length === 0
-          ? {}
-          : { onUnclean: (target, { signal }) => this.#fence(target, signal) }),
+        onUnclean: (target, { signal }) => this.#fence(target, signal),
       });
     } catch (error) {
-      if (this.#interruptedBy === undefined) {
-        if (this.#lostGuard) return exitCodes.temporary;
-        throw error;
-      }
-      return 128 + constants.signals[this.#interruptedBy];
+      if (this.#interruptedBy !== undefined) return 128 + constants.signals[this.#interruptedBy];
+      if (this.#stop.signal.aborted) return exitCodes.temporary;
+      throw error;
     } finally {
       removeListeners();
       this.#stop.abort(new Error('the agent ends'));
@@ -122,35 +142,73 @@ export class Agent {
     this.#guard.belief(deadline);
     this.#processGuard?.belief(deadline);
     this.#believes = deadline !== undefined;
-    if (deadline !== undefined) return;
-    // Work that has not settled by now leaves its seat to run out.
-    this.#enter({ type: 'belief-over' });
-    this.#onDisbelief();
   }
 
-  /** The guard has killed the service, because belief was nearly over. */
+  /** The guard of `--pid` has killed the service: we have asked, or belief was nearly over. */
   killed(): void {
     this.#enter({ type: 'killed' });
-    this.#tell(
-      'killed',
-      'the service was killed: the term is over, and it was not standby in time',
-    );
+    this.#tell('killed', 'the service was killed: it was not certainly standby in time');
     this.#term?.resign();
+  }
+
+  /** The process that was made active has ended. The guard of `--pid` has seen it, or we have. */
+  processEnded(): void {
+    const before = this.#state;
+    this.#enter({ type: 'process-ended' });
+    if (this.#state === before) return;
+    this.#tell('process-ended', 'the process of the service has ended: its role is unknown now');
+    if (!isSettled(this.#state)) this.#term?.resign();
   }
 
   /** For the health gate. @throws when this candidate may not lead now */
   async check(signal: AbortSignal): Promise<void> {
     // First: a service that a dead agent has left active must not stay active, healthy or not.
     if (this.#state.role === 'neutral') await this.#makeStandby();
-    const { health, calls } = this.#options;
-    const look = await lookAtHealth(health, calls, signal);
-    this.#enter({ type: 'health', health: look.health });
+    // That may have taken all of the time. A look that was not asked says nothing.
+    signal.throwIfAborted();
+    const before = this.#state;
+    const look = await this.#lookAtHealth(signal);
+    // A look that began before the service was made active says nothing about it.
+    if (this.#state === before) this.#judge(look.health);
+    if (this.#state === before && before.role === 'active') await this.#lookForRestart();
     if (look.health !== 'healthy') {
       const words = look.health === 'unhealthy' ? 'is not well' : 'does not respond';
-      const reason = signal.aborted ? signal.reason : look.error;
+      const reason: unknown = signal.aborted ? signal.reason : look.error;
       throw new Error(`the service ${words}: ${describe(reason)}`);
     }
     if (this.#state.role === 'neutral') throw new Error('the service has not become standby yet');
+  }
+
+  #judge(health: Health): void {
+    // The guard of --pid tells when a process that was made active has ended.
+    const isSame = this.#state.role === 'active' && this.#processGuard !== undefined;
+    this.#enter({ type: 'health', health, isSame });
+    // Whatever the gate counts. But if it ends the term too, it has the better reason.
+    if (this.#state.role === 'stopping') setImmediate(() => this.#term?.resign());
+  }
+
+  /** A service that was restarted between two looks answers well, and is not active. */
+  async #lookForRestart(): Promise<void> {
+    const [state, before] = [this.#state, this.#listeners];
+    const now = await this.#listenersOfHealth();
+    if (this.#state !== state || now.length === 0) return;
+    this.#listeners = now;
+    if (before.length > 0 && !now.some((one) => before.includes(one))) this.processEnded();
+  }
+
+  async #listenersOfHealth(): Promise<readonly string[]> {
+    const { health } = this.#options;
+    // The guard of --pid knows the process itself.
+    if (health.kind !== 'http' || this.#processGuard !== undefined) return [];
+    return (await listenersAt(Number(new URL(health.url).port || 80))) ?? [];
+  }
+
+  /** A check may compare the role and the token with its own. */
+  #lookAtHealth(signal: AbortSignal) {
+    const { health, calls } = this.#options;
+    const token = 'token' in this.#state ? this.#state.token.toString() : '';
+    const env = { ...calls.env, INCUMBENT_ROLE: this.#state.role, INCUMBENT_TOKEN: token };
+    return lookAtHealth(health, { ...calls, env }, signal);
   }
 
   status(): LiveStatus {
@@ -176,17 +234,10 @@ export class Agent {
     this.#term = term;
     let isUnsure = false;
     try {
-      // The service went away between the win and here.
-      if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
-      this.#enter({ type: 'term-begins', token: term.token });
-      await this.#processGuard?.arm();
-      this.#tell('activating', `making the service active (token ${term.token})`, {
-        token: term.token,
-      });
       await this.#activate(term);
       this.#enter({ type: 'activated' });
       this.#tell('active', `the service is active (token ${term.token})`, { token: term.token });
-      await term.ready();
+      await this.#showActive(term);
       await aborted(term.signal);
     } catch (error) {
       isUnsure = error instanceof ActivationError && error.isUnsure;
@@ -195,31 +246,111 @@ export class Agent {
         this.#tell('activation-failed', `the service is not active: ${fields.error}`, fields);
       }
     }
+    if (this.#isStuck) await this.#disownGuard();
     term.resign();
     if (!isSettled(this.#state)) await this.#leaveActive(isUnsure);
-    this.#processGuard?.disarm();
+    if (!isSettled(this.#state) || this.#isStuck) await this.#endUnclean();
+    else this.#processGuard?.disarm();
     throw term.signal.reason;
   }
 
-  /** @throws ActivationError */
+  /**
+   * The next leader shall fence this service, so the seat is left to run out. And no later term may
+   * begin with this election handle: it would not count its own record as unclean.
+   */
+  async #endUnclean(): Promise<void> {
+    const words =
+      'the service is not certainly standby, now and later: the seat runs out, so that the next ' +
+      'leader fences it, and the agent ends';
+    this.#tell('unclean', words);
+    while (this.#believes) await this.#pause();
+    this.#stop.abort(new Error(words));
+  }
+
+  /** The next leader shall not count on the guard. Without a store, the record stays as it is. */
+  async #disownGuard(): Promise<void> {
+    const signal = AbortSignal.timeout(Math.ceil(this.#election.timing.operationTimeoutMs));
+    await this.#term?.proclaim({ metadata: this.#metadata() }, { signal }).catch(() => {});
+  }
+
+  /** The record of the term shall say it. */
+  #metadata(): Readonly<Record<string, string>> {
+    return {
+      ...this.#options.candidate.metadata,
+      ...(this.#state.role === 'active' && { [metadataKeys.activation]: 'done' }),
+      ...((this.#lostGuard || this.#isStuck) && { [metadataKeys.guard]: 'none' }),
+    };
+  }
+
+  /** From standby to `become-active` done. @throws ActivationError */
   async #activate(term: Term): Promise<void> {
     const { becomeActive, activeTimeoutMs, calls } = this.#options;
-    const env = { ...calls.env, INCUMBENT_TOKEN: term.token.toString() };
+    const { token } = term;
+    const env = { ...calls.env, INCUMBENT_TOKEN: token.toString() };
     const spec = asProgram(becomeActive, { ...calls, env });
-    // A command of ours that is frozen with us could have its effect when another one leads. So
-    // the guard holds it.
     const name = becomeActive.option;
+    let isBegun = false;
     try {
       await within(activeTimeoutMs, name, term.signal, async (signal) => {
-        const exit = await runGuarded(this.#guard, spec, signal);
-        if (exit.code === 0 && exit.because === 'itself') return;
-        const isUnsure = exit.because !== 'itself' || exit.code === unsureCode;
-        throw new ActivationError(`${name}: ${describeExit(exit)}`, isUnsure);
+        await this.#processGuard?.arm(signal);
+        // The service went away between the win and here.
+        if (this.#state.role !== 'standby') throw new ActivationError('it is not standby', false);
+        this.#enter({ type: 'term-begins', token });
+        this.#tell('activating', `making the service active (token ${token})`, { token });
+        isBegun = true;
+        // A command of ours that is frozen with us could have its effect when another one leads.
+        // So the guard holds it.
+        const exit = await this.#runHeld(spec, signal).catch((error: unknown) => {
+          this.#isStuck ||= error instanceof StuckError;
+          throw error;
+        });
+        if (exit.code !== 0 || exit.because !== 'itself') {
+          throw new ActivationError(`${name}: ${describeExit(exit)}`, mayHaveEffect(exit));
+        }
+        // It was the one that has got the call, and no other one that was started meanwhile.
+        if ((await this.#processGuard?.isSame(signal)) === false) throw new ReplacedError();
       });
     } catch (error) {
       if (error instanceof ActivationError) throw error;
-      // Too late, or the term has ended: whether the command was begun is not known here.
-      throw new ActivationError(describe(error), true);
+      throw new ActivationError(describe(error), isBegun && !isNotStarted(error));
+    }
+    await this.#requireListeners(term.signal);
+    this.#listeners = await this.#listenersOfHealth();
+    if (this.#state.role !== 'activating') throw new ReplacedError();
+  }
+
+  /** @throws ActivationError when sshfence would take this service for one that does not run */
+  async #requireListeners(signal: AbortSignal): Promise<void> {
+    const ports = this.#options.fencedAtPorts;
+    let missing: number | undefined;
+    for (let tries = 0; tries < listenerTries; tries += 1) {
+      const found = await Promise.all(ports.map(listenersAt));
+      missing = ports.find((_, index) => found[index]?.length === 0);
+      if (missing === undefined) return;
+      await sleep(listenerPauseMs, signal);
+    }
+    throw new ActivationError(
+      `nothing listens at port ${missing} here, the one of --address: sshfence would find no service ` +
+        'there, and take it for stopped',
+      false,
+    );
+  }
+
+  /** Observers, and an agent that is started after us, are told. */
+  async #showActive(term: Term): Promise<void> {
+    // One write shows both.
+    await Promise.all([term.proclaim({ metadata: this.#metadata() }), term.ready()]);
+  }
+
+  /** Runs a command under the guard. One that does not die is told, and left to its guard. */
+  async #runHeld(spec: ProgramSpec, signal: AbortSignal): Promise<ProgramExit> {
+    try {
+      return await runHeld(this.#guard, spec, signal);
+    } catch (error) {
+      if (error instanceof StuckError) {
+        this.#tell('trouble', `${error.message}: nothing waits for it any more`);
+      }
+      throw error;
     }
   }
 
@@ -228,46 +359,34 @@ export class Agent {
     // An attempt from before the term says nothing about what came after it.
     await this.#standby;
     if (isSettled(this.#state)) return;
-    this.#enter({ type: 'term-ends', cutOff: isUnsure });
-    // It may have been over first, as after a stall.
-    if (!this.#believes) this.#enter({ type: 'belief-over' });
+    this.#enter({ type: 'term-ends', isUnsure });
     for (;;) {
-      const isStandby = await this.#makeStandby();
+      await this.#makeStandby();
       if (isSettled(this.#state)) return;
-      if (this.#processGuard !== undefined && (await this.#kill(this.#processGuard))) return;
-      if (isStandby) {
-        // The next leader shall fence this service, so the seat must not be given back as clean.
-        await this.#disbelief();
-        return;
+      if (this.#processGuard !== undefined && !this.#lostGuard) {
+        await this.#kill(this.#processGuard, isUnsure);
       }
-      if (this.#stop.signal.aborted && !this.#believes) return;
-      await sleep(this.#options.healthEveryMs, never);
+      if (isSettled(this.#state)) return;
+      if ((isUnsure || this.#stop.signal.aborted) && !this.#believes) return;
+      await this.#pause();
     }
   }
 
-  /** Resolves when belief is over. */
-  #disbelief(): Promise<void> {
-    if (!this.#believes) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#onDisbelief = resolve;
-    });
+  #pause(): Promise<void> {
+    return sleep(Math.min(this.#options.healthEveryMs, longestPauseMs), never);
   }
 
-  /** @returns false when the process cannot be killed */
-  async #kill(guard: ProcessGuard): Promise<boolean> {
+  /** `killed` is called when no process is left. */
+  async #kill(guard: ProcessGuard, isUnsure: boolean): Promise<void> {
     try {
-      await guard.kill();
+      // A process that was started meanwhile has got no become-active, unless that may be late.
+      await guard.kill(isUnsure);
     } catch (error) {
       this.#tell('trouble', describe(error));
-      return false;
     }
-    if (isSettled(this.#state)) return true;
-    this.#enter({ type: 'killed' });
-    this.#tell('killed', 'the service was killed: it did not become standby');
-    return true;
   }
 
-  /** One attempt at a time, within its bound. @returns whether the service has confirmed it */
+  /** One attempt at a time, within its bound. @returns whether the service is standby now */
   #makeStandby(): Promise<boolean> {
     this.#standby ??= this.#tryStandby().finally(() => {
       this.#standby = undefined;
@@ -277,6 +396,7 @@ export class Agent {
 
   async #tryStandby(): Promise<boolean> {
     const { becomeStandby, standbyTimeoutMs, calls } = this.#options;
+    const before = this.#state;
     try {
       await within(standbyTimeoutMs, becomeStandby.option, never, (signal) =>
         run(becomeStandby, 'POST', calls, signal),
@@ -286,44 +406,58 @@ export class Agent {
       this.#tell('standby-failed', `the service has not become standby: ${fields.error}`, fields);
       return false;
     }
-    const was = this.#state.role;
+    // An answer from before something else happened says nothing about what came after it.
+    if (this.#state !== before) return false;
     this.#enter({ type: 'became-standby' });
-    if (was !== 'standby') this.#tell('standby', 'the service is standby');
-    return true;
+    if (this.#state !== before) this.#tell('standby', 'the service is standby');
+    return this.#state.role === 'standby';
   }
 
   /** @throws when no method has succeeded: the takeover fails, and the seat is given up */
   async #fence(target: UncleanLeader, signal: AbortSignal): Promise<void> {
-    const { fences, fenceTimeoutMs, calls, ssh } = this.#options;
+    const { fences, fenceTimeoutMs, calls, ssh, machine } = this.#options;
     const told = { predecessor: target.id };
     if (this.#isOwn(target) && (await this.#makeStandby())) {
       this.#tell('fenced', `the service of "${target.id}" is this one, and standby`, told);
       return;
     }
+    if (fences.length === 0) {
+      // A guard has killed it, within a belief that we have waited for.
+      if (target.metadata[metadataKeys.guard] === 'pid') return;
+      throw new Error(
+        `"${target.id}" did not tell that its service has a guard (--pid), and this agent has no --fence to ` +
+          "stop it: make sure that it is not active, and start an agent once with --fence 'shell:true'",
+      );
+    }
     const attempt = async (method: FenceMethod) => {
-      const program = fenceProgram(method, target, calls, ssh);
+      const program = fenceProgram(method, target, calls, ssh, machine);
       if ('unusable' in program) throw new Error(program.unusable);
-      this.#tell('fencing', `fencing ${target.id}: ${method.text}`, {
-        ...told,
-        method: method.text,
-      });
+      const fields = { ...told, method: method.name };
+      this.#tell('fencing', `fencing ${target.id}: ${method.name}`, fields);
       await within(fenceTimeoutMs, 'it', signal, async (bound) => {
-        const exit = await runGuarded(this.#guard, program, bound);
+        const exit = await this.#runHeld(program, bound);
         if (exit.code !== 0) throw new Error(describeExit(exit));
       });
     };
     const method = await fenceUntilOne(fences, target, attempt, signal);
-    this.#tell('fenced', `fenced ${target.id}: ${method.text}`, { ...told, method: method.text });
+    this.#tell('fenced', `fenced ${target.id}: ${method.name}`, { ...told, method: method.name });
+    if (method.kind !== 'sshfence' || target.id !== this.#options.candidate.id) return;
+    // It was our own service, which an agent before us has left. The next look makes it standby.
+    this.#enter({ type: 'killed' });
   }
 
-  /** An agent before us on this machine led for the service that we steer now. */
+  /**
+   * An agent before us on this machine led for the service that we steer now, and `become-active` was
+   * done. Without that it may still have its effect, so `become-standby` is no proof.
+   */
   #isOwn({ id, addresses, metadata }: UncleanLeader): boolean {
-    const { candidate } = this.#options;
+    const { candidate, machine } = this.#options;
     return (
       id === candidate.id &&
       addresses.length > 0 &&
       addresses.join('\n') === candidate.addresses.join('\n') &&
-      metadata[hostKey] === hostname()
+      isOnThis(machine, metadata) &&
+      metadata[metadataKeys.activation] === 'done'
     );
   }
 
@@ -352,6 +486,13 @@ export class Agent {
       for (const remove of listeners) remove();
     };
   }
+}
+
+/** The gate of the command was not opened. */
+function isNotStarted(error: unknown): boolean {
+  return (
+    error instanceof GuardError && (error.code === 'CANNOT_START' || error.code === 'BELIEF_OVER')
+  );
 }
 
 /** Resolves when the signal has aborted. */

@@ -10,6 +10,7 @@ export interface AgentDurations {
   readonly standbyTimeoutMs: number;
   readonly fenceTimeoutMs: number;
   readonly fenceMethods: number;
+  readonly takeoverDelayMs: number;
 }
 
 export interface AgentBounds {
@@ -17,6 +18,8 @@ export interface AgentBounds {
   readonly failoverMs: number;
   /** From the agent's death or freeze to another service active. */
   readonly agentLostMs: number;
+  /** The same when the first takeover fails, because no method of `--fence` has succeeded in it. */
+  readonly fenceFailsOnceMs: number;
   /** From the first failing look at the service to another service active. */
   readonly serviceLostMs: number;
   /** From the agent's death or freeze to the service's process killed; with `--pid` only. */
@@ -41,36 +44,43 @@ export function agentBounds(
 ): AgentBounds {
   const { leaseMs, beliefMs, renewEveryMs, operationTimeoutMs: opMs, pollEveryMs } = timing;
   const activate = own.activeTimeoutMs + opMs;
-  const fence = own.fenceMethods * own.fenceTimeoutMs + own.standbyTimeoutMs + killMs;
+  // Each method is killed when its time is over.
+  const methods = own.fenceMethods * (own.fenceTimeoutMs + killMs);
+  const fence = own.takeoverDelayMs + own.standbyTimeoutMs + methods;
   const runsOut = leaseMs * (1 + timing.clockDrift) + pollEveryMs + 3 * opMs;
   const takeover = runsOut + (onSession ? beliefMs : 0) + fence + activate;
   const released = 3 * opMs + pollEveryMs + asideMs;
+  // The seat is given back, and the next winner begins with the first method.
+  const failedOnce = released + fence;
   const stop = own.standbyTimeoutMs + (hasProcess ? killMs : 0);
   const notice = own.healthFailures * (own.healthEveryMs + own.healthTimeoutMs);
   const bounds = {
     // The service that does not become standby in time is killed, or fenced once the seat ran out.
     failoverMs: renewEveryMs + opMs + stop + (hasProcess ? released + activate : takeover),
     agentLostMs: takeover,
+    fenceFailsOnceMs: takeover + failedOnce,
     serviceLostMs: notice + stop + (hasProcess ? released + activate : takeover),
     killedWithinMs: hasProcess ? beliefMs : undefined,
   };
   return {
     failoverMs: Math.ceil(bounds.failoverMs),
     agentLostMs: Math.ceil(bounds.agentLostMs),
+    fenceFailsOnceMs: Math.ceil(bounds.fenceFailsOnceMs),
     serviceLostMs: Math.ceil(bounds.serviceLostMs),
     killedWithinMs: bounds.killedWithinMs,
   };
 }
 
 export function boundsInWords(bounds: AgentBounds): string {
-  const { failoverMs, agentLostMs, serviceLostMs, killedWithinMs } = bounds;
+  const { failoverMs, agentLostMs, fenceFailsOnceMs, serviceLostMs, killedWithinMs } = bounds;
   const span = (ms: number) => formatDuration(Math.ceil(ms / 100) * 100);
   const killed =
     killedWithinMs === undefined
       ? ''
       : `; this service is killed within ${span(killedWithinMs)} of the loss of its agent`;
   return (
-    `another service is active within ${span(agentLostMs)} of the loss of an agent, ` +
+    `another service is active within ${span(agentLostMs)} of the loss of an agent ` +
+    `(${span(fenceFailsOnceMs)} if fencing fails once), ` +
     `${span(serviceLostMs)} of the loss of a service, ${span(failoverMs)} of a request${killed}`
   );
 }

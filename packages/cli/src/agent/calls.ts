@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '../failure.ts';
-import type { ProgramSpec } from '../guard/index.ts';
+import type { ProgramExit, ProgramSpec } from '../guard/index.ts';
+import { withoutNodeVariables } from '../guard/index.ts';
 import { CommandFailedError, requireCommand, runShellCheck } from '../run/shell-check.ts';
 import type { Health } from './service-state.ts';
 
@@ -28,6 +29,12 @@ export function parseCall(option: string, text: string): Call {
   if (!/^https?:\/\//i.test(text)) return { kind: 'shell', option, command: text };
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw new UsageError(`${option} "${text}" is not a URL`);
+  if (url.username !== '' || url.password !== '') {
+    throw new UsageError(
+      `${option}: a user or a password in the URL would show in logs and errors; give a command that ` +
+        'reads them from a file, such as `curl --netrc-file FILE …`',
+    );
+  }
   if (url.protocol !== 'http:' || !loopback.test(url.hostname)) {
     throw new UsageError(
       `${option} "${text}" is not a URL of this machine: the agent runs beside its service and calls ` +
@@ -37,11 +44,25 @@ export function parseCall(option: string, text: string): Call {
   return { kind: 'http', option, url: url.href };
 }
 
+/** A command that may still have its effect ends with this code (EX_TEMPFAIL). */
+const unsureCode = 75;
+
 /** The call as a program, for the guard to hold. */
 export function asProgram(call: Call, { env, cwd }: CallContext): ProgramSpec {
   return call.kind === 'shell'
     ? { program: '/bin/sh', args: ['-c', call.command], env, cwd }
-    : { program: process.execPath, args: [httpCallFile, call.url], env, cwd };
+    : {
+        program: process.execPath,
+        args: [httpCallFile],
+        env: { ...withoutNodeVariables(env), INCUMBENT_CALL_URL: call.url },
+        cwd,
+      };
+}
+
+/** Without the query, which may hold a secret. */
+function shown({ option, url }: Extract<Call, { kind: 'http' }>): string {
+  const { origin, pathname } = new URL(url);
+  return `${option} ${origin}${pathname}`;
 }
 
 /** A service that answered a request, and not with success. */
@@ -61,9 +82,14 @@ export async function run(
 ): Promise<void> {
   signal.throwIfAborted();
   if (call.kind === 'http') return http(call, method, env, signal);
-  await runShellCheck(call.option, call.command, env, cwd, signal);
+  // A look changes nothing, so it may outlive us.
+  const endsWithUs = method === 'POST';
+  await runShellCheck(call.option, call.command, env, cwd, signal, endsWithUs);
   signal.throwIfAborted();
 }
+
+/** Nothing listens there, or the connection was broken off: the process may have ended. */
+const disconnects: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE']);
 
 /** @returns what the service said, and in words when it is not well. `signal` ends the look */
 export async function lookAtHealth(
@@ -75,36 +101,61 @@ export async function lookAtHealth(
     await run(call, 'GET', context, signal);
     return { health: 'healthy' };
   } catch (error) {
-    const answered =
-      error instanceof StatusError ||
-      (error instanceof CommandFailedError && error.exitCode !== null && !signal.aborted);
-    return { health: answered ? 'unhealthy' : 'not-responding', error };
+    return { health: signal.aborted ? 'not-responding' : healthAfter(error), error };
   }
 }
 
+function healthAfter(error: unknown): Health {
+  if (error instanceof StatusError) return 'unhealthy';
+  if (error instanceof CommandFailedError) {
+    return error.exitCode === null ? 'not-responding' : 'unhealthy';
+  }
+  const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  return disconnects.has(code) ? 'disconnected' : 'not-responding';
+}
+
 function http(
-  { option, url }: Extract<Call, { kind: 'http' }>,
+  call: Extract<Call, { kind: 'http' }>,
   method: 'GET' | 'POST',
   env: CallContext['env'],
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     const body = method === 'POST' ? bodyOf(env) : '';
-    const headers = body === '' ? {} : { 'content-type': 'application/json' };
-    const asked = request(url, { method, headers, agent: false, signal }, (response) => {
+    const headers = body === '' ? roleHeaders(env) : { 'content-type': 'application/json' };
+    const asked = request(call.url, { method, headers, agent: false, signal }, (response) => {
       response.resume();
       response.once('error', reject);
       response.once('end', () => {
         const { statusCode = 0 } = response;
         if (statusCode >= 200 && statusCode < 300) resolve();
-        else reject(new StatusError(`${option} ${url}: status ${statusCode}`));
+        else reject(new StatusError(`${shown(call)}: status ${statusCode}`));
       });
     });
     asked.once('error', (error) =>
-      reject(new Error(`${option} ${url}: ${error.message}`, { cause: error })),
+      reject(new Error(`${shown(call)}: ${error.message}`, { cause: error })),
     );
     asked.end(body);
   });
+}
+
+/** What a check can compare with its own role. */
+function roleHeaders(env: CallContext['env']): Record<string, string> {
+  const { INCUMBENT_ROLE: role, INCUMBENT_TOKEN: token } = env;
+  return {
+    ...(role === undefined ? {} : { 'incumbent-role': role }),
+    ...(token === undefined ? {} : { 'incumbent-token': token }),
+  };
+}
+
+/**
+ * Whether a command that has failed may still have its effect: it was cut off, or says so. A shell
+ * says 128 + n of a signal, and `timeout` 124.
+ */
+export function mayHaveEffect({ code, because }: ProgramExit): boolean {
+  return (
+    because !== 'itself' || code === null || code >= 128 || code === 124 || code === unsureCode
+  );
 }
 
 /** guard/http-call.cjs sends the same. */

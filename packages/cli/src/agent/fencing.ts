@@ -4,18 +4,20 @@ import { UsageError } from '../failure.ts';
 import type { ProgramSpec } from '../guard/index.ts';
 import type { CallContext } from './calls.ts';
 import { killListenerScript } from './kill-listener.ts';
+import type { Machine } from './machine.ts';
+import { isOnThis, metadataKeys } from './machine.ts';
 
 export interface Place {
   readonly host: string;
   readonly port: number;
 }
 
-/** `text`: the value of `--fence`. */
+/** `name`: for events and errors. That of a command is not its text, which may hold a password. */
 export type FenceMethod =
-  | { readonly kind: 'shell'; readonly text: string; readonly command: string }
+  | { readonly kind: 'shell'; readonly name: string; readonly command: string }
   | {
       readonly kind: 'sshfence';
-      readonly text: string;
+      readonly name: string;
       readonly user: string | undefined;
       /** The one service that this method is for. Undefined: the address that the leader told. */
       readonly at: Place | undefined;
@@ -24,23 +26,27 @@ export type FenceMethod =
 const howTo =
   'write sshfence:USER@HOST:PORT, sshfence:USER@ (the address that the leader told), or shell:COMMAND';
 
-/** @throws UsageError */
-export function parseFence(text: string): FenceMethod {
+/**
+ * @param text the value of `--fence`
+ * @param index its place among them
+ * @throws UsageError
+ */
+export function parseFence(text: string, index: number): FenceMethod {
   const shell = /^shell:([\s\S]*)$/.exec(text);
   if (shell !== null) {
     const command = shell[1] ?? '';
     if (command.trim() === '') throw new UsageError(`--fence "${text}" has no command: ${howTo}`);
-    return { kind: 'shell', text, command };
+    return { kind: 'shell', name: `shell (--fence ${index + 1})`, command };
   }
   const ssh = /^sshfence(?::(?:([A-Za-z0-9_][A-Za-z0-9_.-]*)@)?(.*))?$/.exec(text);
   if (ssh === null) throw new UsageError(`--fence "${text}" is no method: ${howTo}`);
   const [, user, address = ''] = ssh;
-  if (address === '') return { kind: 'sshfence', text, user, at: undefined };
+  if (address === '') return { kind: 'sshfence', name: text, user, at: undefined };
   const at = parsePlace(address);
   if (at === undefined) {
     throw new UsageError(`--fence "${text}" names no HOST:PORT after the user: ${howTo}`);
   }
-  return { kind: 'sshfence', text, user, at };
+  return { kind: 'sshfence', name: text, user, at };
 }
 
 /** Strict, because a host is handed to ssh: one that begins with "-" would be an option. */
@@ -67,6 +73,7 @@ export function fenceProgram(
   target: UncleanLeader,
   { env, cwd }: CallContext,
   ssh: SshOptions,
+  own: Machine,
 ): ProgramSpec | { readonly unusable: string } {
   if (method.kind === 'shell') {
     const more = targetVariables(target);
@@ -83,6 +90,20 @@ export function fenceProgram(
   if (place === undefined) {
     return { unusable: `"${target.id}" told no address of the form HOST:PORT (--address)` };
   }
+  if (isLoopback(place) && !isOnThis(own, target.metadata)) {
+    return {
+      unusable:
+        `"${target.id}" told ${place.host}:${place.port}, which here means this machine: give its agent ` +
+        'an --address that other machines reach',
+    };
+  }
+  // All that it listens at on that machine.
+  const ports =
+    at === undefined ? places.filter(({ host }) => sameHost(host, place.host)) : [place];
+  const told = target.metadata[metadataKeys.machine] ?? '';
+  // It becomes a part of a command.
+  const digest = /^[0-9a-f]{32}$/.test(told) ? told : '';
+  const kills = ports.map(({ port }) => `sh -c '${killListenerScript}' fence ${port} ${digest}`);
   const seconds = Math.max(1, Math.ceil(ssh.connectTimeoutMs / 1_000));
   const options = [...ssh.options, 'BatchMode=yes', `ConnectTimeout=${seconds}`];
   const args = [
@@ -90,13 +111,30 @@ export function fenceProgram(
     ...(method.user === undefined ? [] : ['-l', method.user]),
     '--',
     place.host,
-    `exec sh -c '${killListenerScript}' fence ${place.port}`,
+    kills.join(' && '),
   ];
   return { program: 'ssh', args, env, cwd };
 }
 
+/** The ports that sshfence would look at, for a leader that told these addresses. */
+export function toldPorts(addresses: readonly string[]): readonly number[] {
+  const places = addresses.flatMap((address) => parsePlace(address) ?? []);
+  const [first] = places;
+  if (first === undefined) return [];
+  return places.filter(({ host }) => sameHost(host, first.host)).map(({ port }) => port);
+}
+
 function samePlace(a: Place, b: Place): boolean {
-  return a.host.toLowerCase() === b.host.toLowerCase() && a.port === b.port;
+  return sameHost(a.host, b.host) && a.port === b.port;
+}
+
+function sameHost(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+/** Each machine means itself by it. */
+export function isLoopback({ host }: Place): boolean {
+  return /^(localhost(\..*)?|127\..*|0\.0\.0\.0|0*:(0*:)*0*1?|::ffff:127\..*)$/i.test(host);
 }
 
 function targetVariables(target: UncleanLeader): Readonly<Record<string, string>> {
@@ -132,7 +170,7 @@ export async function fenceUntilOne(
       return method;
     } catch (error) {
       signal.throwIfAborted();
-      failures.push(`${method.text}: ${error instanceof Error ? error.message : String(error)}`);
+      failures.push(`${method.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   const why = failures.length === 0 ? 'there is no --fence' : failures.join('; ');

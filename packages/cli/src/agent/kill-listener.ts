@@ -3,6 +3,9 @@
  * holds a socket which listens there. It ends with 0 when none of them holds it any more. It ends
  * with 0 also when nothing listens: the service does not run.
  *
+ * `$2` is the digest of the machine that the leader told (machine.ts), or empty. On another machine
+ * nothing is killed, and nothing that listens there or does not proves anything (6).
+ *
  * It needs /proc (Linux) or lsof. /proc/net shows the sockets of all users, but /proc/PID/fd only
  * those of the own user. So a listener whose process stays hidden is a failure (3), never a success.
  * A service manager may start another process on the port at once, which is not ours to kill.
@@ -10,6 +13,14 @@
  * It has no single quote in it, because it travels between two of them.
  */
 export const killListenerScript: string = String.raw`port=$1 hex=$(printf %04X "$1")
+if [ -n "$2" ] && [ -s /etc/machine-id ] && command -v sha256sum >/dev/null; then
+  here=$(printf "%s incumbent" "$(cat /etc/machine-id)" | sha256sum | cut -c1-32)
+  if [ "$here" != "$2" ]; then
+    echo "this is another machine than the one of the leader, by /etc/machine-id; an agent in a container" \
+      "needs that file of its host" >&2
+    exit 6
+  fi
+fi
 sockets() {
   cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
     awk -v p=":$hex" "\$4 == \"0A\" && substr(\$2, length(\$2) - 4) == p { print \$10 }"

@@ -3,7 +3,8 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Deadline } from 'incumbent';
-import { GuardError } from '../guard/index.ts';
+import { GuardError, withoutNodeVariables } from '../guard/index.ts';
+import { monotonicMs } from '../guard/protocol.ts';
 import type { Deferred } from '../guard/wait.ts';
 import { bounded, deferred } from '../guard/wait.ts';
 
@@ -18,71 +19,96 @@ export interface ServiceProcess {
 
 type ToProcessGuard =
   | { readonly do: 'belief'; readonly deadline: Deadline | null }
-  | ({ readonly do: 'arm' } & ServiceProcess)
+  | ({ readonly do: 'arm'; readonly request: number } & ServiceProcess)
   | { readonly do: 'disarm' }
-  | { readonly do: 'kill' };
+  | { readonly do: 'look'; readonly request: number }
+  | { readonly do: 'kill'; readonly present: boolean };
 
 type FromProcessGuard =
   | { readonly say: 'up' }
-  | { readonly say: 'armed'; readonly pid: number }
-  | { readonly say: 'refused'; readonly reason: string }
-  | { readonly say: 'gone'; readonly because: 'asked' | 'belief-over' | 'agent-gone' };
+  | { readonly say: 'armed'; readonly request: number; readonly pid: number }
+  | { readonly say: 'refused'; readonly request: number; readonly reason: string }
+  | { readonly say: 'looked'; readonly request: number; readonly same: boolean }
+  /** The process that it was armed for has ended. The service may be another one now. */
+  | { readonly say: 'ended'; readonly pid: number }
+  | {
+      readonly say: 'gone';
+      readonly because: 'asked' | 'belief-over' | 'agent-gone' | 'not-armed';
+    };
 
 const guardFile: string = fileURLToPath(new URL('../../guard/process-guard.cjs', import.meta.url));
 const answerWithinMs = 10_000;
+// The guard's heartbeat comes every 200 ms while it is armed.
+const lookEveryMs = 250;
+const longestSilenceMs = 5_000;
+
+export interface ProcessEvents {
+  /** No process of the service is left: we have asked for that, or belief was nearly over. */
+  readonly killed: () => void;
+  /** The process that was found by `arm` has ended. */
+  readonly ended: () => void;
+}
 
 /**
  * Kills the service's process when our belief is nearly over, or when we are gone. It is a process
  * of its own, because we may be frozen or killed.
  */
 export class ProcessGuard {
-  /** The guard itself ended: there is no such promise any more. */
+  /** The guard itself ended, or was silent: there is no such promise any more. */
   readonly lost: Promise<GuardError>;
   readonly #child: ChildProcess;
   readonly #control: Socket;
   readonly #process: ServiceProcess;
-  readonly #onKilled: () => void;
+  readonly #events: ProcessEvents;
   readonly #up: Deferred<void> = deferred();
   readonly #lost: Deferred<GuardError> = deferred();
   #arming: Deferred<number> | undefined;
+  #looking: Deferred<boolean> | undefined;
+  #requests = 0;
   #killing: Deferred<void> | undefined;
   #closing = false;
+  #isArmed = false;
   #partial = '';
+  #watching: NodeJS.Timeout | undefined;
+  /** How long we were awake without hearing anything, while it was armed. */
+  #silentMs = 0;
+  #why: GuardError | undefined;
 
-  /**
-   * @param onKilled no process of the service is left, because belief was nearly over
-   * @throws GuardError
-   */
+  /** @throws GuardError */
   static async start(
     target: ServiceProcess,
     killMarginMs: number,
-    onKilled: () => void,
+    events: ProcessEvents,
   ): Promise<ProcessGuard> {
-    const guard = new ProcessGuard(target, killMarginMs, onKilled);
+    const guard = new ProcessGuard(target, killMarginMs, events);
     await bounded(guard.#up.promise, answerWithinMs, 'the guard of --pid to start');
     return guard;
   }
 
-  private constructor(target: ServiceProcess, killMarginMs: number, onKilled: () => void) {
+  private constructor(target: ServiceProcess, killMarginMs: number, events: ProcessEvents) {
     this.#process = target;
-    this.#onKilled = onKilled;
+    this.#events = events;
     this.lost = this.#lost.promise;
     this.#child = spawn(process.execPath, [guardFile, String(killMarginMs)], {
       // A session of its own: a terminal's Ctrl-C is for us.
       detached: true,
       stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
       cwd: '/',
+      env: withoutNodeVariables(process.env),
     });
     this.#control = this.#child.stdio[3] as Socket;
     this.#child.on('error', () => {});
     this.#control.on('error', () => {});
     this.#control.setEncoding('utf8');
     this.#control.on('data', (text: string) => {
+      this.#silentMs = 0;
       const lines = (this.#partial + text).split('\n');
       this.#partial = lines.pop() ?? '';
-      for (const line of lines) this.#heard(JSON.parse(line) as FromProcessGuard);
+      for (const line of lines) {
+        if (line !== '') this.#heard(JSON.parse(line) as FromProcessGuard);
+      }
     });
-    this.#control.once('close', () => this.#lose());
+    this.#control.once('close', () => this.#lose('is gone'));
   }
 
   /** Belief was extended, or found to be shorter; undefined: it is over. */
@@ -93,32 +119,66 @@ export class ProcessGuard {
   /**
    * From now on the service may be active.
    * @returns the number of its process
-   * @throws GuardError when no process can be found, or it must not be killed
+   * @throws GuardError when no process can be found, or it must not be killed; `signal.reason`
    */
-  async arm(): Promise<number> {
+  async arm(signal: AbortSignal): Promise<number> {
+    if (this.#why !== undefined) throw this.#why;
     const arming = deferred<number>();
     this.#arming = arming;
-    this.#send({ do: 'arm', ...this.#process });
-    return bounded(arming.promise, answerWithinMs, 'the guard of --pid to find the process');
+    this.#requests += 1;
+    this.#send({ do: 'arm', request: this.#requests, ...this.#process });
+    const what = 'the guard of --pid to find the process';
+    try {
+      const pid = await bounded(arming.promise, answerWithinMs, what, signal);
+      this.#isArmed = true;
+      this.#watch();
+      return pid;
+    } catch (error) {
+      // An answer that comes later must not arm it.
+      this.disarm();
+      throw error;
+    }
+  }
+
+  /** Whether the process that `arm` has found is still that of the service. If in doubt, it is not. */
+  async isSame(signal: AbortSignal): Promise<boolean> {
+    const looking = deferred<boolean>();
+    this.#looking = looking;
+    this.#requests += 1;
+    this.#send({ do: 'look', request: this.#requests });
+    const what = 'the guard of --pid to look at the process';
+    return bounded(looking.promise, answerWithinMs, what, signal).catch(() => false);
   }
 
   /** The service is not active. */
   disarm(): void {
+    this.#isArmed = false;
+    this.#stopWatching();
     this.#send({ do: 'disarm' });
   }
 
-  /** Resolves when no process of the service is left. @throws GuardError when that takes too long */
-  async kill(): Promise<void> {
+  /**
+   * Resolves when no process of the service is left, after `killed` was called.
+   * @param present also another process that may have been started meanwhile, and made active
+   * @throws GuardError when that takes too long, or it is not armed, and so would kill nothing. It goes
+   * on killing then, and `killed` is called when no process is left
+   */
+  async kill(present: boolean): Promise<void> {
+    if (this.#why !== undefined) throw this.#why;
+    if (!this.#isArmed) throw new GuardError('MISUSE', 'the guard of --pid knows no process');
     const killing = this.#killing ?? deferred<void>();
     this.#killing = killing;
-    this.#send({ do: 'kill' });
+    this.#send({ do: 'kill', present });
     await bounded(killing.promise, answerWithinMs, 'the process of the service to be dead');
   }
 
   /** A service that may be active is killed. */
   close(): void {
     this.#closing = true;
+    this.#stopWatching();
     this.#control.end();
+    // It may be stopped, and answer only much later.
+    this.#control.unref();
     this.#child.unref();
   }
 
@@ -132,31 +192,67 @@ export class ProcessGuard {
         this.#up.resolve();
         break;
       case 'armed':
-        this.#arming?.resolve(message.pid);
+        if (message.request === this.#requests) this.#arming?.resolve(message.pid);
         break;
       case 'refused':
-        this.#arming?.reject(new GuardError('CANNOT_START', `--pid: ${message.reason}`));
+        if (message.request === this.#requests) {
+          this.#arming?.reject(new GuardError('CANNOT_START', `--pid: ${message.reason}`));
+        }
         break;
       case 'gone': {
         const killing = this.#killing;
         this.#killing = undefined;
+        this.#isArmed = false;
+        this.#stopWatching();
+        // Also when nobody waits for it any more.
+        if (message.because !== 'not-armed') this.#events.killed();
         killing?.resolve();
-        if (message.because === 'belief-over') this.#onKilled();
         break;
       }
+      case 'looked':
+        if (message.request === this.#requests) this.#looking?.resolve(message.same);
+        break;
+      case 'ended':
+        this.#events.ended();
+        break;
       default:
         message satisfies never;
     }
   }
 
-  #lose(): void {
-    const error = new GuardError(
-      'GUARD_LOST',
-      `the guard of --pid (pid ${this.#child.pid}) is gone`,
-    );
+  /** A guard that is stopped or stuck kills nothing. A stall of ours is no silence of the guard's. */
+  #watch(): void {
+    clearTimeout(this.#watching);
+    const sinceMs = monotonicMs();
+    const timer = setTimeout(() => {
+      // What has arrived is read first: timers, then reading, then immediates.
+      setImmediate(() => {
+        if (this.#watching !== timer) return;
+        this.#silentMs += Math.min(monotonicMs() - sinceMs, lookEveryMs);
+        if (this.#silentMs > longestSilenceMs) this.#lose('was silent while it was needed');
+        else this.#watch();
+      });
+    }, lookEveryMs);
+    this.#watching = timer;
+  }
+
+  #stopWatching(): void {
+    clearTimeout(this.#watching);
+    this.#watching = undefined;
+    this.#silentMs = 0;
+  }
+
+  #lose(how: string): void {
+    const { pid } = this.#child;
+    const error = new GuardError('GUARD_LOST', `the guard of --pid (pid ${pid}) ${how}`);
+    this.#why ??= error;
+    this.#stopWatching();
     this.#up.reject(error);
     this.#arming?.reject(error);
     this.#killing?.reject(error);
+    this.#looking?.reject(error);
+    // One that is only silent is not killed. It may wake up, and kill a service that is left active. One
+    // that is in standby by then comes back from that.
     if (!this.#closing) this.#lost.resolve(error);
   }
 }

@@ -1,7 +1,12 @@
 import { strict as assert } from 'node:assert';
 
-/** The answer of a service to a look at its health. */
-export type Health = 'healthy' | 'unhealthy' | 'not-responding';
+/**
+ * The answer of a service to a look at its health.
+ *
+ * - `disconnected`: the connection was refused or broke off, so its process may have ended.
+ * - `not-responding`: no answer in time.
+ */
+export type Health = 'healthy' | 'unhealthy' | 'not-responding' | 'disconnected';
 
 /**
  * The role of a service, as far as its agent knows.
@@ -11,43 +16,40 @@ export type Health = 'healthy' | 'unhealthy' | 'not-responding';
  * - `standby`: it has confirmed that. Only from here the agent campaigns.
  * - `activating`: the seat is ours, and `become-active` runs.
  * - `active`: it has confirmed that.
- * - `stopping`: the term is over. Left when the service is certainly not active any more.
+ * - `stopping`: the term is over, or must end. Left when the service is certainly not active any more.
+ *   `isUnsure`: `become-active` got no answer, and may still have its effect. Then a `become-standby` is
+ *   no proof, and only a kill is.
  */
 export type ServiceState =
   | { readonly role: 'neutral' }
   | { readonly role: 'standby' }
   | { readonly role: 'activating'; readonly token: bigint }
   | { readonly role: 'active'; readonly token: bigint }
-  | {
-      readonly role: 'stopping';
-      readonly token: bigint;
-      /**
-       * `become-active` got no answer, so it may still have its effect. `become-standby` alone is
-       * then no proof: the next leader shall fence this service.
-       */
-      readonly isUnsure: boolean;
-      readonly isStandby: boolean;
-    };
+  | { readonly role: 'stopping'; readonly token: bigint; readonly isUnsure: boolean };
 
 export type ServiceEvent =
-  | { readonly type: 'health'; readonly health: Health }
+  /**
+   * `isSame`: the process is known to be the one that was activated. Otherwise one that broke a
+   * connection off may have been replaced by another one.
+   */
+  | { readonly type: 'health'; readonly health: Health; readonly isSame?: boolean }
+  /** The process of `--pid` has ended: its service is gone, or is another process in any role. */
+  | { readonly type: 'process-ended' }
   | { readonly type: 'term-begins'; readonly token: bigint }
   | { readonly type: 'activated' }
-  /** `cutOff`: `become-active` was begun, and got no answer. */
-  | { readonly type: 'term-ends'; readonly cutOff: boolean }
+  /** `isUnsure`: `become-active` was begun, and got no answer. */
+  | { readonly type: 'term-ends'; readonly isUnsure: boolean }
   | { readonly type: 'became-standby' }
   /** No process of the service is left. */
-  | { readonly type: 'killed' }
-  | { readonly type: 'belief-over' };
+  | { readonly type: 'killed' };
 
-/** The next state. Does no I/O. */
+/** The next state. Does no I/O. The same object when nothing has changed. */
 export function nextServiceState(state: ServiceState, event: ServiceEvent): ServiceState {
   switch (event.type) {
     case 'health':
-      // A service that was away may come back in any role.
-      return event.health === 'not-responding' && state.role === 'standby'
-        ? { role: 'neutral' }
-        : state;
+      return afterLook(state, event.health, event.isSame === true);
+    case 'process-ended':
+      return unknown(state);
     case 'term-begins':
       assert(state.role === 'standby', 'only a service in standby campaigns');
       return { role: 'activating', token: event.token };
@@ -55,25 +57,48 @@ export function nextServiceState(state: ServiceState, event: ServiceEvent): Serv
       assert(state.role === 'activating', 'a service is activated once in a term');
       return { role: 'active', token: state.token };
     case 'term-ends':
-      assert(state.role === 'activating' || state.role === 'active', 'a term that ends has begun');
-      return { role: 'stopping', token: state.token, isUnsure: event.cutOff, isStandby: false };
+      assert('token' in state, 'a term that ends has begun');
+      return { role: 'stopping', token: state.token, isUnsure: event.isUnsure };
     case 'became-standby':
       if (state.role === 'neutral') return { role: 'standby' };
-      if (state.role !== 'stopping') return state;
-      return state.isUnsure ? { ...state, isStandby: true } : { role: 'standby' };
+      return state.role === 'stopping' && !state.isUnsure ? { role: 'standby' } : state;
     case 'killed':
       // Another process will come, in a role that nobody knows.
       return { role: 'neutral' };
-    case 'belief-over':
-      if (state.role !== 'stopping') return state;
-      // From here on the seat cannot be given back as clean.
-      return state.isStandby ? { role: 'standby' } : { ...state, isUnsure: false };
     default:
       return event satisfies never;
   }
 }
 
-/** The term may be settled: the service does not act for it any more. */
+function afterLook(state: ServiceState, health: Health, isSame: boolean): ServiceState {
+  const mayHaveEnded = health === 'disconnected' && !isSame;
+  if (!mayHaveEnded && health !== 'not-responding') return state;
+  switch (state.role) {
+    case 'standby':
+      return { role: 'neutral' };
+    case 'active':
+      // One that is only slow is left to the failures that are allowed.
+      return mayHaveEnded ? unknown(state) : state;
+    default:
+      // While it is made active it may be busy, and that call is the one that tells.
+      return state;
+  }
+}
+
+/** The role is forgotten with the process that had it. Another one may be there, in any role. */
+function unknown(state: ServiceState): ServiceState {
+  switch (state.role) {
+    case 'standby':
+      return { role: 'neutral' };
+    case 'activating':
+    case 'active':
+      return { role: 'stopping', token: state.token, isUnsure: false };
+    default:
+      return state;
+  }
+}
+
+/** The service does not act for a term. */
 export function isSettled({ role }: ServiceState): boolean {
   return role === 'standby' || role === 'neutral';
 }

@@ -1,11 +1,13 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { LeadOptions } from 'incumbent';
-import { createElection, parseDuration } from 'incumbent';
-import { Agent, hostKey } from '../agent/agent.ts';
+import { createElection, formatDuration, parseDuration } from 'incumbent';
+import { Agent } from '../agent/agent.ts';
+import type { AgentDurations } from '../agent/bounds.ts';
 import { agentBounds, boundsInWords, killMs } from '../agent/bounds.ts';
 import { parseCall } from '../agent/calls.ts';
-import { parseFence, parsePlace } from '../agent/fencing.ts';
+import { isLoopback, parseFence, parsePlace, toldPorts } from '../agent/fencing.ts';
+import { machineMetadata, metadataKeys, thisMachine } from '../agent/machine.ts';
 import type { ServiceProcess } from '../agent/process-guard.ts';
 import { ProcessGuard } from '../agent/process-guard.ts';
 import type { Context } from '../context.ts';
@@ -20,6 +22,8 @@ import { checkEventsFd, definedEntries, introduce } from './run.ts';
 
 /** More than the work needs, so that its own bound is the one that ends it. */
 const slackMs = 5_000;
+/** Of the library's health gate. */
+const shortestLookMs = 10;
 
 export async function agent(options: AgentCommandOptions, context: Context): Promise<number> {
   const { cwd } = context;
@@ -39,8 +43,12 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
   const fences = (options.fence ?? []).map(parseFence);
   const target = serviceProcess(options, cwd);
   const addresses = options.address ?? [];
+  // By which others fence this service.
+  const told = addresses.map(parsePlace).find((place) => place !== undefined);
   checkFencing(options, target);
+  checkMetadata(options.metadata ?? {});
   checkEventsFd(options.eventsFd, 'agent');
+  const machine = thisMachine();
   const own = durationsOf(options, fences.length);
 
   const store = await context.openStore(options.store, {
@@ -53,7 +61,13 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
   const candidate = {
     id: options.id ?? hostname(),
     addresses,
-    metadata: { ...options.metadata, [hostKey]: hostname() },
+    metadata: {
+      ...options.metadata,
+      ...machineMetadata(machine),
+      [metadataKeys.guard]: target === undefined ? 'none' : 'pid',
+      // As long as `done`, so that what fits now fits then.
+      [metadataKeys.activation]: 'none',
+    },
   };
   const timing = {
     ...timingOf(options, store.backend.limits),
@@ -81,17 +95,12 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     INCUMBENT_ELECTION: options.election,
     INCUMBENT_CANDIDATE: candidate.id,
   };
-  const listener = options.listen && (await listen(options.listen, () => steered.status()));
-  if (listener !== undefined) {
-    events.emit({
-      event: 'listening',
-      sentence: `listening on ${listener.url}`,
-      fields: { url: listener.url },
-    });
-  }
   const processGuard =
     target &&
-    (await ProcessGuard.start(target, killMarginMs(election.timing), () => steered.killed()));
+    (await ProcessGuard.start(target, killMarginMs(election.timing), {
+      killed: () => steered.killed(),
+      ended: () => steered.processEnded(),
+    }));
   const guard = new GuardKeeper({
     stopMarginMs,
     killMarginMs: killMarginMs(election.timing),
@@ -105,8 +114,19 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     fences,
     ssh: { options: options.sshOption ?? [], connectTimeoutMs: own.fenceTimeoutMs / 2 },
     candidate,
+    machine,
+    fencedAtPorts: usesSsh(options) ? toldPorts(addresses) : [],
     hasServers: store.servers !== undefined,
   });
+  // It answers with the status of the agent, so not before there is one.
+  const listener = options.listen && (await listen(options.listen, () => steered.status()));
+  if (listener !== undefined) {
+    events.emit({
+      event: 'listening',
+      sentence: `listening on ${listener.url}`,
+      fields: { url: listener.url },
+    });
+  }
   const campaign: LeadOptions = {
     actors: 'declared',
     ready: 'manual',
@@ -119,9 +139,7 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
       failures: own.healthFailures,
     },
     // One hook runs all methods.
-    ...(fences.length === 0
-      ? {}
-      : { hookTimeout: fences.length * own.fenceTimeoutMs + own.standbyTimeoutMs + slackMs }),
+    hookTimeout: fences.length * (own.fenceTimeoutMs + killMs) + own.standbyTimeoutMs + slackMs,
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
   };
   await introduce(election, store, events, timing);
@@ -130,6 +148,12 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     onSession: store.backend.limits?.sessionTimeoutMs !== undefined,
   });
   events.emit({ event: 'bounds', sentence: boundsInWords(bounds), fields: { ...bounds } });
+  if (usesSsh(options) && told !== undefined && isLoopback(told)) {
+    const message =
+      `--address ${told.host}:${told.port} means another machine everywhere else: only agents of this ` +
+      'machine can fence this service by sshfence';
+    events.emit({ event: 'warning', sentence: message, fields: { message } });
+  }
   const stopFollowing = await store.servers?.follow?.(events);
   try {
     return await steered.run(campaign);
@@ -150,16 +174,30 @@ function checkFencing(
         'must end that first. With --pid on every agent the guards kill their services instead',
     );
   }
-  const usesSsh = fence.some((text) => text.startsWith('sshfence'));
-  if (usesSsh && !address.some((one) => parsePlace(one) !== undefined)) {
+  const hasSsh = usesSsh({ fence });
+  if (hasSsh && !address.some((one) => parsePlace(one) !== undefined)) {
     throw new UsageError(
       '--fence sshfence kills the process that listens at the address which a leader told: give ' +
         '--address HOST:PORT, the one of this service, so that others can fence it',
     );
   }
-  if (sshOption.length > 0 && !usesSsh) {
+  if (sshOption.length > 0 && !hasSsh) {
     throw new UsageError('--ssh-option goes with --fence sshfence, and there is none');
   }
+}
+
+/** @throws UsageError */
+function checkMetadata(metadata: Readonly<Record<string, string>>): void {
+  const own = Object.keys(metadata).find((key) => key.startsWith('service-'));
+  if (own === undefined) return;
+  throw new UsageError(
+    `--metadata ${own}: keys that begin with "service-" are those of the agent, by which others decide ` +
+      'how to fence this service; give another key',
+  );
+}
+
+function usesSsh({ fence = [] }: Pick<AgentCommandOptions, 'fence'>): boolean {
+  return fence.some((text) => text.startsWith('sshfence'));
 }
 
 function serviceProcess(
@@ -176,14 +214,22 @@ function serviceProcess(
   return { file: null, pid: Number(pid), group };
 }
 
-function durationsOf(options: AgentCommandOptions, fenceMethods: number) {
+/** @throws UsageError */
+function durationsOf(options: AgentCommandOptions, fenceMethods: number): AgentDurations {
+  /** Nothing can be done in no time. Looks at the health have the least that the library takes. */
+  const bound = (flag: string, value: string, leastMs = 1) => {
+    const ms = parseDuration(flag, value);
+    if (ms >= leastMs) return ms;
+    throw new UsageError(`${flag} ${value} is too short: give at least ${formatDuration(leastMs)}`);
+  };
   return {
-    healthEveryMs: parseDuration('--health-every', options.healthEvery),
-    healthTimeoutMs: parseDuration('--health-timeout', options.healthTimeout),
+    healthEveryMs: bound('--health-every', options.healthEvery, shortestLookMs),
+    healthTimeoutMs: bound('--health-timeout', options.healthTimeout, shortestLookMs),
     healthFailures: options.healthFailures,
-    activeTimeoutMs: parseDuration('--active-timeout', options.activeTimeout),
-    standbyTimeoutMs: parseDuration('--standby-timeout', options.standbyTimeout),
-    fenceTimeoutMs: parseDuration('--fence-timeout', options.fenceTimeout),
+    activeTimeoutMs: bound('--active-timeout', options.activeTimeout),
+    standbyTimeoutMs: bound('--standby-timeout', options.standbyTimeout),
+    fenceTimeoutMs: bound('--fence-timeout', options.fenceTimeout),
     fenceMethods,
+    takeoverDelayMs: parseDuration('--takeover-delay', options.takeoverDelay ?? 0),
   };
 }

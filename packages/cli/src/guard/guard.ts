@@ -9,6 +9,7 @@ import { GuardError } from './errors.ts';
 import { findProgram } from './find-program.ts';
 import { gate } from './gate.ts';
 import { guardFile } from './group.ts';
+import { withoutNodeVariables } from './node-variables.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
 import type { FromGuard, ToGuard } from './protocol.ts';
@@ -102,10 +103,7 @@ export class Guard {
       detached: true,
       stdio: [options.stdin ? 'inherit' : 'ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
       cwd: '/',
-      // NODE_OPTIONS and the like are for the user's programs.
-      env: Object.fromEntries(
-        Object.entries(process.env).filter(([name]) => !name.startsWith('NODE_')),
-      ),
+      env: withoutNodeVariables(process.env),
     });
     if (child.pid === undefined) {
       const [error] = (await once(child, 'error')) as [Error];
@@ -214,6 +212,18 @@ export class Guard {
     this.#control.destroy();
     this.#life.destroy();
     this.#child.unref();
+  }
+
+  /**
+   * Leaves the guard alone with a program that does not die. It goes on killing, also when we have
+   * ended, and ends when the program's group is gone. Nothing here waits for it.
+   */
+  abandon(): void {
+    if (this.#state !== 'running') return;
+    this.#state = 'closing';
+    this.#send({ do: 'leave' });
+    this.#forgetProgram();
+    for (const handle of [this.#child, this.#control, this.#life]) handle.unref();
   }
 
   #send(message: ToGuard): void {

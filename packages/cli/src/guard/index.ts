@@ -4,5 +4,6 @@ export type { FoundProgram, ProgramProblem } from './find-program.ts';
 export { findProgram } from './find-program.ts';
 export type { GuardOptions, ProgramSpec } from './guard.ts';
 export { Guard } from './guard.ts';
+export { withoutNodeVariables } from './node-variables.ts';
 export type { GuardedProgram } from './program.ts';
 export type { ForwardedSignal, ProgramExit } from './protocol.ts';

@@ -33,16 +33,31 @@ export class GuardKeeper {
     this.#tell(this.#running);
   }
 
+  /**
+   * Leaves the guard alone with a program that does not die of KILL, and starts another one. The old
+   * one goes on killing, and ends with its program.
+   */
+  replace(): void {
+    const old = this.#running;
+    this.#running = undefined;
+    this.#guard = this.#start();
+    old?.abandon();
+  }
+
   async close(): Promise<void> {
     const guard = await this.#guard.catch(() => undefined);
     await guard?.close();
   }
 
-  async #start(): Promise<Guard> {
-    const starting = Guard.start(this.#options);
+  #start(): Promise<Guard> {
+    const starting = this.#startOne();
     // The caller that asks for the guard gets the failure. This handler only marks it as handled.
     starting.catch(() => {});
-    const guard = await starting;
+    return starting;
+  }
+
+  async #startOne(): Promise<Guard> {
+    const guard = await Guard.start(this.#options);
     this.#running = guard;
     this.#tell(guard);
     void guard.lost.then(() => {

@@ -156,7 +156,7 @@ export function fenceHook(
  * @throws GuardError when it could not be started
  */
 export async function runGuarded(
-  keeper: GuardKeeper,
+  keeper: Pick<GuardKeeper, 'get'>,
   spec: ProgramSpec,
   signal: AbortSignal,
   onStart: () => void = () => {},

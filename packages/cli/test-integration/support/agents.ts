@@ -44,6 +44,8 @@ export interface NodeSettings {
   readonly election?: string;
   /** Default 15s. */
   readonly lease?: string;
+  /** Default: where the service listens. */
+  readonly address?: string;
   /** In place of `--fence` with `killFence`. */
   readonly fencing?: readonly string[];
   readonly options?: readonly string[];
@@ -90,7 +92,8 @@ export class ServiceNode {
     const { fencing = ['--fence', killFence(this.#lab)] } = this.#settings;
     const args = [bin, 'agent', '-e', election, '--store', store, '--lease', lease];
     args.push('--id', this.name);
-    args.push('--address', `127.0.0.1:${this.port}`, '--json');
+    const { address = `127.0.0.1:${this.port}` } = this.#settings;
+    args.push('--address', address, '--json');
     args.push('--become-active', this.url('/active'), '--become-standby', this.url('/standby'));
     args.push('--health', this.url('/ok'), '--health-every', '200ms', '--health-timeout', '10s');
     args.push('--standby-timeout', '10s', '--active-timeout', '30s', ...fencing, ...options);
@@ -171,7 +174,7 @@ export async function cluster(
 const asked = process.env['INCUMBENT_FAILOVERS'];
 export const failovers: number = Number(asked ?? 6);
 
-type Bound = 'agentLostMs' | 'serviceLostMs' | 'failoverMs';
+type Bound = 'agentLostMs' | 'fenceFailsOnceMs' | 'serviceLostMs' | 'failoverMs';
 
 /** Says how long it took beside the bound that the agent prints. */
 async function compare(what: string, tookMs: number, agent: RunProcess, bound: Bound) {

@@ -331,7 +331,7 @@ export class RunProcess {
   }
 }
 
-function commandLine(pid: number): string {
+export function commandLine(pid: number): string {
   if (process.platform !== 'linux') {
     return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
   }

@@ -233,6 +233,11 @@ export interface AdminResult {
   /** The election as it was when the request was written. */
   readonly view: View;
   /**
+   * For `vacate` and `transfer`, when one look was not enough: the first look. It shows the term that
+   * was asked. `view` may show what came after that term, as when the answer of a write was lost.
+   */
+  readonly asked?: View;
+  /**
    * A hold or reservation that `vacate` has lifted: it kept the seat closed although no work ran.
    */
   readonly lifted?: LiftedHold;

@@ -568,6 +568,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   #answered(result: AdminResult): AdminResult {
     withJson(result.view);
+    if (result.asked !== undefined) withJson(result.asked);
     return result;
   }
 

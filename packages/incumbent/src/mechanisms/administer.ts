@@ -49,19 +49,20 @@ export async function administer(
    * The term that was asked. A later one is not meant. It is known by its token, for a name
    * may come again.
    */
-  let askedToken: bigint | undefined;
+  let first: { readonly token: bigint; readonly view: View } | undefined;
   for (let tries = 0; tries < maxTries; tries += 1) {
     const { view, token, plan } = await look();
-    askedToken ??= token;
+    first ??= { token, view };
+    const asked = isForOneTerm && tries > 0 ? { asked: first.view } : {};
     // The term has gone meanwhile, perhaps because an attempt without an answer has landed.
-    const hasGone = isForOneTerm && token !== askedToken;
+    const hasGone = isForOneTerm && token !== first.token;
     const next = hasGone ? undefined : await planned(plan, mayHaveWritten && isForOneTerm);
     // There is nothing left to write. Either there never was, or an attempt without an
     // answer has landed.
-    if (next === undefined) return { changed: mayHaveWritten, view, ...lifted };
+    if (next === undefined) return { changed: mayHaveWritten, view, ...asked, ...lifted };
     if (next.lifted !== undefined) lifted = { lifted: next.lifted };
     try {
-      if (await next.write()) return { changed: true, view, ...lifted };
+      if (await next.write()) return { changed: true, view, ...asked, ...lifted };
       if (!mayHaveWritten) lifted = {};
     } catch (error) {
       if (signal.aborted) throw signal.reason;
