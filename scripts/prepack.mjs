@@ -1,5 +1,4 @@
-// Runs in a package before `npm pack` and `npm publish`. A package ships its code without comments, and
-// with a tab for four spaces of the compiler.
+// Runs in a package before `npm pack` and `npm publish`. A package ships its code without comments.
 // It ships only the types that an import of the package leads to, which is half of what is built.
 // The comments of the public API are in the types.
 //
@@ -16,7 +15,7 @@ const modules = filesBelow('src')
   .filter((file) => file.endsWith('.ts'))
   .map((file) => file.slice(0, -'.ts'.length));
 
-for (const name of modules) makeLean(join(dist, `${name}.js`));
+for (const name of modules) stripComments(join(dist, `${name}.js`));
 const shipped = new Set([...modules.map((name) => `${name}.js`), ...typesThatAreReached()]);
 // npm reads it, and does not pack it.
 const left = built.filter((file) => !shipped.has(file));
@@ -47,14 +46,14 @@ function typesThatAreReached() {
 }
 
 /** Another process may read the file meanwhile: it sees the old one or the new one. */
-function makeLean(path) {
+function stripComments(path) {
   const text = readFileSync(path, 'utf8');
   const { comments, tokens } = read(text);
-  const stripped = withTabs(withoutComments(text, comments));
-  if (stripped === text) return;
+  if (comments.length === 0) return;
+  const stripped = withoutComments(text, comments);
   const kept = read(stripped).tokens;
   if (kept.length !== tokens.length || kept.some((token, i) => token !== tokens[i])) {
-    throw new Error(`${path} would be other code without its comments and spaces`);
+    throw new Error(`${path} would be other code without its comments`);
   }
   writeFileSync(`${path}.stripped`, stripped, { mode: statSync(path).mode });
   renameSync(`${path}.stripped`, path);
@@ -63,18 +62,7 @@ function makeLean(path) {
 function read(text) {
   const { comments, tokens } = parse(text, { sourceType: 'module', tokens: true });
   const ofCode = tokens.filter(({ type }) => typeof type !== 'string');
-  const templates = ofCode.filter(({ type }) => type.label === 'template');
-  return { comments, templates, tokens: ofCode.map(({ start, end }) => text.slice(start, end)) };
-}
-
-/** A line that begins within a template keeps its spaces. */
-function withTabs(text) {
-  const { templates } = read(text);
-  return text.replaceAll(/^(?: {4})+/gm, (spaces, at) =>
-    templates.some(({ start, end }) => start < at && at < end)
-      ? spaces
-      : '\t'.repeat(spaces.length / 4),
-  );
+  return { comments, tokens: ofCode.map(({ start, end }) => text.slice(start, end)) };
 }
 
 /** Nothing else is changed: a template may hold empty lines. */

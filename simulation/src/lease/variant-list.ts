@@ -730,8 +730,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'askedToken ??= token;',
-        replace: 'askedToken = token;',
+        find: 'first ??= { token, view };',
+        replace: 'first = { token, view };',
       },
     ],
     breaks: ['meant'],
@@ -741,8 +741,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'if (await next.write())\n                return { changed: true, view, ...lifted };',
-        replace: 'await next.write();\n            return { changed: true, view, ...lifted };',
+        find: 'if (await next.write())\n                return { changed: true, view, ...asked, ...lifted };',
+        replace:
+          'await next.write();\n            return { changed: true, view, ...asked, ...lifted };',
       },
     ],
     breaks: ['granted'],

@@ -334,8 +334,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'askedToken ??= token;',
-        replace: 'askedToken = token;',
+        find: 'first ??= { token, view };',
+        replace: 'first = { token, view };',
       },
     ],
     breaks: ['meant'],
@@ -345,8 +345,9 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'if (await next.write())\n                return { changed: true, view, ...lifted };',
-        replace: 'await next.write();\n            return { changed: true, view, ...lifted };',
+        find: 'if (await next.write())\n                return { changed: true, view, ...asked, ...lifted };',
+        replace:
+          'await next.write();\n            return { changed: true, view, ...asked, ...lifted };',
       },
     ],
     breaks: ['granted'],

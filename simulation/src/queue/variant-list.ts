@@ -540,8 +540,8 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'askedToken ??= token;',
-        replace: 'askedToken = token;',
+        find: 'first ??= { token, view };',
+        replace: 'first = { token, view };',
       },
     ],
     breaks: ['meant'],
@@ -551,8 +551,9 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'if (await next.write())\n                return { changed: true, view, ...lifted };',
-        replace: 'await next.write();\n            return { changed: true, view, ...lifted };',
+        find: 'if (await next.write())\n                return { changed: true, view, ...asked, ...lifted };',
+        replace:
+          'await next.write();\n            return { changed: true, view, ...asked, ...lifted };',
       },
     ],
     breaks: ['granted'],
