@@ -43,7 +43,7 @@ function guard(killMarginMs) {
   // The service may be active: { file, group: kill the whole group, noted: the process that was found
   // then (lookAt), leader: the one that leads its group, hasEnded: and that was told }.
   let armed;
-  // The number of the request to arm that counts. What was found for another one is dropped.
+  // The number of the request to arm that counts. A finding for another one is dropped.
   let wanted;
   let killing = false;
   // When the agent was gone.
@@ -305,8 +305,8 @@ function isSame({ pid, startedAt }, now = lookAt(pid)) {
 }
 
 /**
- * { pid, group, session, startedAt } of a process. Undefined: it is certainly dead. What cannot be
- * read is undefined, as without /proc: then its number says all that is known.
+ * { pid, group, session, startedAt } of a process. Undefined: it is certainly dead. A field that
+ * cannot be read is undefined, as without /proc: then its number says all that is known.
  */
 function lookAt(pid, read = readFileSync) {
   if (isUnknown(pid)) return undefined;

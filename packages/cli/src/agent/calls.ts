@@ -139,7 +139,7 @@ function http(
   });
 }
 
-/** What a check can compare with its own role. */
+/** A check can compare them with its own role. */
 function roleHeaders(env: CallContext['env']): Record<string, string> {
   const { INCUMBENT_ROLE: role, INCUMBENT_TOKEN: token } = env;
   return {

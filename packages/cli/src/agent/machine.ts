@@ -48,7 +48,7 @@ export function machineMetadata({ host, digest }: Machine): Readonly<Record<stri
   };
 }
 
-/** Whether a leader with this metadata ran here. What only one side knows is not compared. */
+/** Whether a leader with this metadata ran here. A fact that only one side knows is not compared. */
 export function isOnThis(
   { host, digest }: Machine,
   metadata: Readonly<Record<string, string>>,

@@ -225,7 +225,7 @@ export class ProcessGuard {
     clearTimeout(this.#watching);
     const sinceMs = monotonicMs();
     const timer = setTimeout(() => {
-      // What has arrived is read first: timers, then reading, then immediates.
+      // Answers that have arrived are read first: timers, then reading, then immediates.
       setImmediate(() => {
         if (this.#watching !== timer) return;
         this.#silentMs += Math.min(monotonicMs() - sinceMs, lookEveryMs);

@@ -79,9 +79,13 @@ function afterLook(state: ServiceState, health: Health, isSame: boolean): Servic
     case 'active':
       // One that is only slow is left to the failures that are allowed.
       return mayHaveEnded ? unknown(state) : state;
-    default:
-      // While it is made active it may be busy, and that call is the one that tells.
+    // While it is made active it may be busy, and that call is the one that tells.
+    case 'activating':
+    case 'stopping':
+    case 'neutral':
       return state;
+    default:
+      return state satisfies never;
   }
 }
 
@@ -93,8 +97,11 @@ function unknown(state: ServiceState): ServiceState {
     case 'activating':
     case 'active':
       return { role: 'stopping', token: state.token, isUnsure: false };
-    default:
+    case 'stopping':
+    case 'neutral':
       return state;
+    default:
+      return state satisfies never;
   }
 }
 
