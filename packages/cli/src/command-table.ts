@@ -145,7 +145,7 @@ export const commands: readonly CommandEntry[] = [
     examples: [
       { line: 'incumbent run -e nightly -- node worker.js', about: 'one worker at a time' },
       {
-        line: "incumbent run -e api --address 10.0.0.7:8080 --health 'curl -fs localhost:8080/ok' -- ./api",
+        line: "incumbent run -e api --address 10.0.0.7:8080 --ready-when 'curl -fs localhost:8080/ok' -- ./api",
         about: 'tell others where the leader is; give the seat up when it is not well',
       },
       {

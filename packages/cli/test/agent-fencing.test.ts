@@ -197,9 +197,9 @@ test('a call is a command, or a URL of this machine', () => {
     expect(parseCall('--health', url)).toMatchObject({ kind: 'http', option: '--health' });
   }
   expect(() => parseCall('--health', 'http://db1/ok')).toThrow(
-    /^--health "http:\/\/db1\/ok" is not a URL of this machine/,
+    /^--health "http:\/\/db1\/ok" is not an http:\/\/ URL on/,
   );
-  expect(() => parseCall('--health', 'https://127.0.0.1/ok')).toThrow(/not a URL of this machine/);
+  expect(() => parseCall('--health', 'https://127.0.0.1/ok')).toThrow(/not an http:\/\/ URL on/);
   expect(() => parseCall('--health', 'http://')).toThrow(/is not a URL/);
   expect(() => parseCall('--become-active', ' ')).toThrow(/^--become-active is empty/);
   const refused = () => parseCall('--health', 'http://ann:s3cret@127.0.0.1/');

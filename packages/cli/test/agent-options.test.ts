@@ -15,7 +15,7 @@ test.each([
   [['--fence', 'shell:true', '--pid-group'], /--pid-group goes with --pid/],
   [['--pid', '1'], /--pid 1 is not the number of a service/],
   [['--pid', 'x', '--lease', '1s'], /--lease 1s is too short for an agent/],
-  [['--pid', 'x', '--health', 'http://db1/'], /not a URL of this machine/],
+  [['--pid', 'x', '--health', 'http://db1/'], /not an http:\/\/ URL on/],
   [['--pid', 'x', '--metadata', 'service-guard=pid'], /--metadata service-guard: keys that begin/],
   [['--pid', 'x', '--active-timeout', '0s'], /--active-timeout 0s is too short/],
   [['--pid', 'x', '--standby-timeout', '0s'], /--standby-timeout 0s is too short/],

@@ -37,7 +37,7 @@ export function parseCall(option: string, text: string): Call {
   }
   if (url.protocol !== 'http:' || !loopback.test(url.hostname)) {
     throw new UsageError(
-      `${option} "${text}" is not a URL of this machine: the agent runs beside its service and calls ` +
+      `${option} "${text}" is not an http:// URL on 127.0.0.1, [::1] or localhost: the agent runs beside its service and calls ` +
         'http://127.0.0.1:PORT/…; for anything else give a command, such as one of curl',
     );
   }
