@@ -5,7 +5,7 @@ import { asJson, leaderWords } from './administer.ts';
 import { leave, missingPlace, openElection } from './ask.ts';
 import { waitingIn } from './commands/drain.ts';
 import type { Context } from './context.ts';
-import { CommandError, exitCodes } from './failure.ts';
+import { CommandError, exitCodes, UsageError } from './failure.ts';
 import type { HandOverOptions } from './options.ts';
 import { tokenOf } from './output/describe.ts';
 import { toJson, visible } from './terminal/text.ts';
@@ -87,6 +87,11 @@ export async function handOver(options: HandOver, context: Context): Promise<num
     options.wait === undefined
       ? undefined
       : parseDuration('--wait', options.wait === true ? defaultWait : options.wait);
+  if (waitMs === 0) {
+    throw new UsageError(
+      `--wait ${options.wait}: no hand-over could be seen to be done; leave --wait out, or give it a time`,
+    );
+  }
   const opened = await openElection(options, context, { asksOnly: true });
   const { election } = opened;
   try {
@@ -167,7 +172,11 @@ async function follow(
     signal.throwIfAborted();
     const isUnread = last === undefined || last.state === 'unknown';
     const code = isUnread ? exitCodes.storeUnavailable : exitCodes.temporary;
-    throw notDone(options, code, `${why} after ${formatDuration(waitMs)} (--wait)`);
+    throw notDone(
+      options,
+      code,
+      `${why} after ${formatDuration(waitMs)} (--wait); the request stays, and may still be granted`,
+    );
   } finally {
     clearTimeout(timer);
     stop.abort();

@@ -137,6 +137,15 @@ test('transfer --wait and failover --to name the candidate; one that leads alrea
   });
 });
 
+test('--wait 0s is refused before anything is changed', async () => {
+  const { run } = await candidates('a', 'b');
+  expect(await run('failover', '--wait', '0s')).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining('--wait 0s: no hand-over could be seen to be done'),
+  });
+  expect(jsonLines((await run('status', '--json')).stdout)[0]).toMatchObject({ token: '1' });
+});
+
 test('failover without another candidate is refused before anything is changed', async () => {
   const { run } = await candidates('a');
   expect(await run('failover', '--wait')).toMatchObject({
@@ -181,7 +190,7 @@ test('a leader that does not give way: 75 when the time is over, and who leads',
   expect(await invoke(['failover', '-e', 'x', '--wait', '200ms'], { backend })).toMatchObject({
     code: 75,
     stderr: expect.stringMatching(
-      /the failover of election "x" is not done: "a" \(token 1\) has not given way and leads still after 200ms \(--wait\)/,
+      /the failover of election "x" is not done: "a" \(token 1\) has not given way and leads still after 200ms \(--wait\); the request stays/,
     ),
   });
 });
