@@ -111,6 +111,8 @@ test.each([
   [['doctor', '-e', ''], 'the election name must not be empty', ''],
   [['run', '-e', 'x'], 'run needs <program>', 'incumbent run -e nightly -- node worker.js'],
   [['run', '-e', 'x', '--'], 'run needs <program>', 'incumbent run -e nightly -- node worker.js'],
+  [['run', '--elction', 'x', '--', 'p'], "unknown option '--elction'", 'Did you mean --election?'],
+  [['status', '--elction=db'], "unknown option '--elction'", 'Did you mean --election?'],
   [['run', '--', 'sleep', '1'], 'run needs -e, --election <name>', 'as in `incumbent run -e night'],
   [
     ['run', '-e', 'x', '--health-every', '1s', '--', '/bin/sh'],

@@ -2,6 +2,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { UsageError } from './failure.ts';
 import type { Host } from './host.ts';
+import { nearest } from './nearest.ts';
 
 /** One command of several. */
 export interface Entry {
@@ -115,7 +116,9 @@ export function parse<E extends Entry>(
     if (error.code === versionCode) return { kind: 'version' };
     if (error.exitCode === 0) return { kind: 'help', text, isAskedFor: true };
     const { entry, command } = came.refused ?? { entry: undefined, command: program };
-    const refusal = { error, entry, command, argv };
+    const isMissing = error.code === 'commander.missingMandatoryOptionValue';
+    const misspelled = isMissing ? misspelledIn(argv, entry, command) : undefined;
+    const refusal = { error: misspelled ?? error, entry, command, argv };
     const words = line.explain?.(refusal) ?? wordsOf(refusal);
     throw new UsageError(words, line.usageExitCode, hintOf(line, entry));
   } finally {
@@ -123,6 +126,28 @@ export function parse<E extends Entry>(
   }
   if (came.to === undefined) throw new Error(`${line.name} has no command for that`);
   return { kind: 'run', ...came.to };
+}
+
+/**
+ * Commander looks first whether an option is missing. One that is misspelled is the better news: it may be
+ * the missing one.
+ */
+function misspelledIn(
+  argv: readonly string[],
+  entry: Entry | undefined,
+  command: Command,
+): CommanderError | undefined {
+  if (entry === undefined) return undefined;
+  // It was parsed up to the missing option, so this finds the same and refuses nothing.
+  const { unknown } = command.parseOptions(argv.slice(argv.indexOf(entry.name) + 1));
+  const flag = unknown[0]?.split('=')[0];
+  if (flag === undefined || !flag.startsWith('-')) return undefined;
+  const meant = nearest(
+    flag,
+    command.options.flatMap(({ long }) => long ?? []),
+  );
+  const hint = meant === undefined ? '' : `\n(Did you mean ${meant}?)`;
+  return new CommanderError(1, 'commander.unknownOption', `error: unknown option '${flag}'${hint}`);
 }
 
 interface Chosen<E extends Entry> {
