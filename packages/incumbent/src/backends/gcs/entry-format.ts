@@ -159,7 +159,11 @@ function termExpiry(
   // The record has times of this machine's clock, which may be far off. A Go program's is not.
   const byStore = (unixMs: number) => storeMs + (unixMs - wallMs);
   if (holding === undefined) {
-    return timestampOf(Math.max(storeMs, byStore(reservation?.untilUnixMs ?? wallMs)));
+    // Nobody believes any more. So the earlier of two times, or a Go program would wait for a second.
+    const vacantMs = Math.min(wallMs, storeMs);
+    return timestampOf(
+      reservation === undefined ? vacantMs : Math.max(vacantMs, byStore(reservation.untilUnixMs)),
+    );
   }
   const heldUntilMs = byStore(holding.held?.untilUnixMs ?? wallMs);
   return timestampOf(Math.max(storeMs + leaseMs, believedUntilMs, heldUntilMs));
