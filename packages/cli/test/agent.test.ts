@@ -1,6 +1,7 @@
 // The agent on real elections, beside a guard and a service that are played by the test.
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -195,8 +196,9 @@ test
   .concurrent(
     'a service that is restarted between two looks is not taken for active',
     async ({ onTestFinished }) => {
-      const listen = (port: number) => {
-        const server = createServer((_, response) => response.end('ok')).listen(port, '127.0.0.1');
+      let answer = (response: ServerResponse) => void response.end('ok');
+      const listen = (at: number) => {
+        const server = createServer((_, response) => answer(response)).listen(at, '127.0.0.1');
         onTestFinished(() => void server.close());
         return server;
       };
@@ -207,9 +209,13 @@ test
       const { run, all } = agentOf({ place, health: `http://127.0.0.1:${port}/` });
       const running = run();
       await vi.waitUntil(() => all('ready').length > 0, patiently);
-      // No look falls between the two.
-      first.close();
-      listen(port);
+      // While a look waits for its answer, no other one can find the port closed.
+      const atOnce = answer;
+      answer = (response) => {
+        answer = atOnce;
+        first.close();
+        listen(port).once('listening', () => answer(response));
+      };
       await vi.waitUntil(() => all('ended').length > 0, patiently);
       expect(all('process-ended')).toMatchObject([{ role: 'stopping' }]);
       expect(all('ended')).toMatchObject([{ reason: 'resigned', released: true }]);

@@ -535,7 +535,9 @@ describe.skipIf(missing !== undefined).concurrent('a client', () => {
     abort.abort(new Error('enough'));
     await Promise.all([nothing, away, aborted]);
     await stage.publish(addressOf(both()[0]));
+    await until('it knows the primary', () => failover.current.primary !== undefined);
     await stage.revoke(addressOf(both()[0]));
+    await until('it knows that it moves', () => failover.current.primary === undefined);
     await expect(failover.redis.set('k', 'v')).rejects.toThrow(
       `the primary has been moving from ${addressOf(both()[0])} for`,
     );
