@@ -88,7 +88,7 @@ class Countdown {
 
 if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
 
-module.exports = { Countdown, groupIsGone, parseStat, signalGroup };
+module.exports = { Countdown, groupIsGone, monotonicMs, parseStat, signalGroup };
 
 function guard(stopMarginMs, killMarginMs) {
   // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op

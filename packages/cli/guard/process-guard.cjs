@@ -9,7 +9,7 @@
 const { readFileSync } = require('node:fs');
 const { readFile, stat } = require('node:fs/promises');
 const { Socket } = require('node:net');
-const { Countdown, groupIsGone, signalGroup } = require('./guard.cjs');
+const { Countdown, groupIsGone, monotonicMs, signalGroup } = require('./guard.cjs');
 
 // Clocks and the process are looked at at least this often, even when a timer is late.
 const judgeEveryMs = 50;
@@ -211,11 +211,6 @@ function guard(killMarginMs) {
   function left() {
     return belief.look({ monotonicMs: monotonicMs(), wallMs: Date.now() });
   }
-}
-
-function monotonicMs() {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1e3 + nanoseconds / 1e6;
 }
 
 function processTarget(noted) {

@@ -1,9 +1,11 @@
-// `incumbent agent` on stores with servers: agents killed and frozen, and failovers.
+// `incumbent agent` on stores with servers: agents killed and frozen, failovers; at length, what happens
+// to services and to fencing too, which is played on the file store always.
 import { postgresAvailable, startPostgres } from '@incumbent/servers';
 import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { fencingFailsOnce, serviceHangs, serviceIsKilled } from './support/agent-scenarios.ts';
 import type { NodeSettings, ServiceNode } from './support/agents.ts';
-import { cluster, failOver, failovers, takesOver, test } from './support/agents.ts';
+import { cluster, failOver, failovers, isAtLength, takesOver, test } from './support/agents.ts';
 import { checkOneAtATime, isAlive } from './support/run-process.ts';
 
 const stores = [
@@ -45,6 +47,17 @@ describe.each(stores)('on $name', ({ missing, open }) => {
       expect(isAlive(a.pid)).toBe(false);
       checkOneAtATime(lab.stamps());
     },
+  );
+
+  const atLength = test.skipIf(missing !== undefined || !isAtLength);
+  atLength('a service is killed: another one is active', ({ lab }) =>
+    serviceIsKilled(lab, place('service-killed')),
+  );
+  atLength('a service hangs: it is fenced before another one is active', ({ lab }) =>
+    serviceHangs(lab, place('service-hangs')),
+  );
+  atLength('fencing fails once: nobody becomes active before it has succeeded', ({ lab }) =>
+    fencingFailsOnce(lab, place('fencing')),
   );
 
   it(`failover is asked for ${failovers} times among three`, async ({ lab }) => {

@@ -68,29 +68,13 @@ test.concurrent('an agent is frozen: its service is fenced, and it steers it aga
   checkOneAtATime(lab.stamps());
 });
 
-test.concurrent('a service is killed: another one is active, and the first comes back as standby', async ({
+test.concurrent('a service is killed: another one is active, and the first comes back as standby', ({
   lab,
-}) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'])) as [ServiceNode, ServiceNode];
-  await takesOver(b, 'service killed', 'serviceLostMs', () => a.killService());
-  await a.startService();
-  expect(await a.agent.event('ended')).toMatchObject({ reason: 'unhealthy', released: false });
-  await a.agent.event('waiting', 2);
-  expect(await a.role()).toBe('standby');
-  checkOneAtATime(lab.stamps());
-});
+}) => serviceIsKilled(lab));
 
-test.concurrent('a service hangs while it is active: it is fenced before another one is', async ({
+test.concurrent('a service hangs while it is active: it is fenced before another one is', ({
   lab,
-}) => {
-  const [a, b] = (await cluster(lab, ['a', 'b'], {
-    options: ['--health-timeout', '4s', '--standby-timeout', '4s'],
-  })) as [ServiceNode, ServiceNode];
-  await takesOver(b, 'service hangs', 'serviceLostMs', () => a.post('/hang'));
-  await a.agent.event('standby-failed');
-  expect(isAlive(a.pid)).toBe(false);
-  checkOneAtATime(lab.stamps());
-});
+}) => serviceHangs(lab));
 
 test.concurrent('a service that is not well becomes standby, and nothing has to be fenced', async ({
   lab,
@@ -103,42 +87,8 @@ test.concurrent('a service that is not well becomes standby, and nothing has to 
   checkOneAtATime(lab.stamps());
 });
 
-test.concurrent('fencing fails once: nobody becomes active before it has succeeded', async ({
-  lab,
-}) => {
-  const fails = 'shell:exit 9';
-  const works = `shell:test -e works || exit 1; ${killFence(lab).slice('shell:'.length)}`;
-  const [a, b] = (await cluster(lab, ['a', 'b'], {
-    fencing: ['--fence', fails, '--fence', works],
-  })) as [ServiceNode, ServiceNode];
-  await takesOver(b, 'fencing fails once', 'fenceFailsOnceMs', async () => {
-    a.agent.kill('SIGKILL');
-    await failsToFence(a, b, lab);
-    lab.write('works', '');
-  });
-  expect(isAlive(a.pid)).toBe(false);
-  checkOneAtATime(lab.stamps());
-});
-/** The takeover by `b` fails, and the service of `a` goes on alone. */
-async function failsToFence(a: ServiceNode, b: ServiceNode, lab: Lab): Promise<void> {
-  const outcome = await b.agent.eventWhere('how the takeover ends', () =>
-    b.agent.events.find(({ event }) => event === 'takeover-failed' || event === 'active'),
-  );
-  // If it had become active: the log says whether the other one still was.
-  if (outcome.event === 'active') {
-    await until(
-      'the first one has gone on',
-      () => lab.work(1n).at(-1)!.monotonicMs > outcome.heardAtMs,
-    );
-    checkOneAtATime(lab.stamps());
-  }
-  expect(outcome).toMatchObject({
-    event: 'takeover-failed',
-    error: expect.stringMatching(/"a" could not be fenced: .*exit code 9; .*exit code 1/),
-  });
-  expect(await a.role()).toBe('active 1');
-  expect(b.agent.all('activating')).toEqual([]);
-}
+test.concurrent('fencing fails once: nobody becomes active before it has succeeded', ({ lab }) =>
+  fencingFailsOnce(lab));
 
 test.concurrent(`failover is asked for ${failovers} times among three, and is done when it returns`, async ({
   lab,
