@@ -2,15 +2,8 @@
 // services, the log of the services shows one active at a time.
 import { existsSync } from 'node:fs';
 import { expect } from 'vitest';
-import {
-  cluster,
-  failOver,
-  failovers,
-  killFence,
-  ServiceNode,
-  takesOver,
-  test,
-} from './support/agents.ts';
+import { fencingFailsOnce, serviceHangs, serviceIsKilled } from './support/agent-scenarios.ts';
+import { cluster, failOver, failovers, ServiceNode, takesOver, test } from './support/agents.ts';
 import type { Lab, RunEvent } from './support/run-process.ts';
 import { checkOneAtATime, isAlive, until } from './support/run-process.ts';
 
