@@ -42,7 +42,7 @@ export async function fencingFailsOnce(lab: Lab, settings: NodeSettings = {}): P
 
 /** The takeover by `b` fails, and the service of `a` goes on alone. */
 async function failsToFence(a: ServiceNode, b: ServiceNode, lab: Lab): Promise<void> {
-  const token = BigInt(String((await a.agent.event('active'))['token']));
+  const token = BigInt((await a.agent.event('active')).token!);
   const outcome = await b.agent.eventWhere('how the takeover ends', () =>
     b.agent.events.find(({ event }) => event === 'takeover-failed' || event === 'active'),
   );
