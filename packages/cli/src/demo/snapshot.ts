@@ -12,7 +12,7 @@ export interface Note {
   outcome?: string;
 }
 
-/** What the buttons of the page do to a candidate. */
+/** The buttons of the page, each with its effect on a candidate. */
 export const acts = ['kill', 'freeze', 'thaw', 'resign', 'start'] as const;
 export type Act = (typeof acts)[number];
 

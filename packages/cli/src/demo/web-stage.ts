@@ -26,7 +26,7 @@ export class WebStage {
   readonly #vacate: () => Promise<unknown>;
   readonly #lines: { token: string; candidate: string; atMs: number }[] = [];
   #newest: TermActivity | undefined;
-  /** What was done to the leader whose successor is awaited. */
+  /** The last blow to a leader, while its successor is awaited. */
   #strike: Strike | undefined;
   #thaws: Strike[] = [];
   /** The last term whose supervisor was killed, so it cannot tell its end. */

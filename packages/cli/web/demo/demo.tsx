@@ -96,9 +96,9 @@ function Candidate({ lane, at }: { readonly lane: Lane; readonly at: Snapshot })
   const { tone, words } = stateOf(lane);
   return (
     <li class={`candidate ${tone}`} data-candidate={lane.id} data-state={tone}>
-      <h3>
+      <h2>
         <span class="dot" aria-hidden="true" /> {lane.id}
-      </h3>
+      </h2>
       <span class={`state ${tone}`}>{words}</span>
       <Timeline lane={lane} nowMs={at.nowMs} windowMs={at.windowMs} />
       <Controls lane={lane} />
