@@ -1,17 +1,21 @@
 /** The elections of a store, from the pages that it hands out. */
+import { describeValue } from '../base/candidate.ts';
 import { checkNames } from '../base/check-names.ts';
 import type { Clock } from '../base/clock.ts';
 import { systemClock } from '../base/clock.ts';
-import { StoreUnsuitableError } from '../base/errors.ts';
+import { InvalidOptionError, StoreUnsuitableError } from '../base/errors.ts';
 import { asError } from '../base/thrown.ts';
+import type { Timing } from '../base/timing.ts';
 import { bounded } from '../base/wait.ts';
 import type {
   Backend,
   ElectionSummary,
   ListingOptions,
+  Scope,
   Snapshot,
   SurveyOptions,
 } from './contest.ts';
+import { checkSignal } from './options.ts';
 
 /** The time for one page. A page may be a thousand small requests. */
 const pageTimeoutMs = 30_000;
@@ -52,17 +56,41 @@ export interface ElectionPages {
   page(after: unknown, wanted: Wanted, signal: AbortSignal): Promise<ElectionPage>;
 }
 
+/** Where only names are wanted. */
+export function onlyNamed(name: string): FoundElection {
+  return unreadable(name, new Error('only the name was asked for'));
+}
+
+/** An election that is there, and cannot be read. */
+export function unreadable(name: string, error: unknown): FoundElection {
+  return {
+    name,
+    summarize() {
+      throw error;
+    },
+  };
+}
+
+/** For a store that is opened to be looked at once. */
+export function lookingScope(election: string, timing: Timing): Scope {
+  return {
+    ...{ election, timing, clock: systemClock, random: Math.random },
+    uniqueId: () => '',
+    onTrouble: () => {},
+  };
+}
+
 type Listing = Pick<Backend, 'elections' | 'survey'>;
 
 /** The listing of a store that can tell which elections it holds. */
 export function listingOf(pages: ElectionPages): Listing {
   return {
     elections(options = {}) {
-      checkNames('elections()', options, { signal: true, clock: true });
+      checkListing('elections()', options, { signal: true, clock: true });
       return namesIn(pages, options);
     },
     survey(options = {}) {
-      checkNames('survey()', options, { signal: true, clock: true, memory: true });
+      checkListing('survey()', options, { signal: true, clock: true, memory: true });
       return summariesIn(pages, options);
     },
   };
@@ -77,6 +105,18 @@ export function noListing(why: string): Listing {
     throw new StoreUnsuitableError(why);
   };
   return { elections: refuse, survey: refuse };
+}
+
+function checkListing(
+  call: string,
+  options: SurveyOptions,
+  known: Readonly<Record<string, true>>,
+): void {
+  checkNames(call, options, known);
+  checkSignal(options.signal);
+  const { memory } = options;
+  if (memory === undefined || memory instanceof Map) return;
+  throw new InvalidOptionError(`memory must be a Map, not ${describeValue(memory)}`);
 }
 
 async function* namesIn(

@@ -1,5 +1,6 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import type { ElectionPages, FoundElection } from '../../core/listing.ts';
+import { onlyNamed } from '../../core/listing.ts';
 import { foundQueue } from '../../mechanisms/queue/listing.ts';
 import { codeOf, grpcCode } from './client.ts';
 import type { RecordKeys } from './keys.ts';
@@ -31,7 +32,8 @@ export function etcdPages(session: EtcdSession, root: string): ElectionPages {
       const last = kvs.at(-1)?.key;
       const next = more && last !== undefined ? Uint8Array.from([...last, 0]) : undefined;
       const found = kvs.flatMap(({ key }) => keysOfRecord(root, key) ?? []);
-      if (wanted === 'names') return { elections: found.map(named), next };
+      if (wanted === 'names')
+        return { elections: found.map(({ election }) => onlyNamed(election)), next };
       const parts = Array.from({ length: Math.ceil(found.length / electionsAtOnce) }, (_, i) =>
         found.slice(i * electionsAtOnce, (i + 1) * electionsAtOnce),
       );
@@ -80,12 +82,3 @@ export function etcdPages(session: EtcdSession, root: string): ElectionPages {
 }
 
 const firstKeys = { keysOnly: true, limit: BigInt(namesAPage) } as const;
-
-function named({ election }: RecordKeys): FoundElection {
-  return {
-    name: election,
-    summarize() {
-      throw new Error('only the name was asked for');
-    },
-  };
-}

@@ -86,6 +86,11 @@ function stamped(record: string, id: string): string {
   return `{"write":${JSON.stringify(id)},${record.slice(1)}`;
 }
 
+/** The beginning of every object of ours, also of one that is damaged behind it. */
+export function looksLikeRecord(text: string): boolean {
+  return text.startsWith('{"write":');
+}
+
 /** The least time since it was written, in ms, by the endpoint's clock. */
 export function ageOf({
   writtenMs,

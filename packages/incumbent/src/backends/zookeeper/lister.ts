@@ -1,5 +1,6 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import type { ElectionPages, FoundElection, Wanted } from '../../core/listing.ts';
+import { onlyNamed, unreadable } from '../../core/listing.ts';
 import type { ListedQueue } from '../../mechanisms/queue/listing.ts';
 import { foundQueue } from '../../mechanisms/queue/listing.ts';
 import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
@@ -48,7 +49,7 @@ export function queuePages(
     wanted: Wanted,
     signal: AbortSignal,
   ): Promise<FoundElection | undefined> {
-    if (wanted === 'names') return foundQueue(queueOf(seen, []));
+    if (wanted === 'names') return onlyNamed(seen.name);
     let node = seen;
     if (isLeaderMissing(node)) {
       // It may have gone between the two answers, by a clean end. The record says so by now.
@@ -109,13 +110,4 @@ function leaderIn(
 /** The beginning of every record of ours, also of one that is damaged behind it. */
 export function looksLikeRecord({ data }: NodeContent): boolean {
   return data !== null && text.decode(data.subarray(0, 12)) === '{"incumbent"';
-}
-
-export function unreadable(name: string, error: unknown): FoundElection {
-  return {
-    name,
-    summarize() {
-      throw error;
-    },
-  };
 }

@@ -1,11 +1,11 @@
-import { systemClock } from '../../base/clock.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { Timing } from '../../base/timing.ts';
 import type { ElectionBackend, Scope } from '../../core/contest.ts';
 import type { ElectionPages, FoundElection } from '../../core/listing.ts';
+import { lookingScope, onlyNamed, unreadable } from '../../core/listing.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { breadcrumbName, lockName } from './hadoop-format.ts';
-import { looksLikeRecord, unreadable } from './lister.ts';
+import { looksLikeRecord } from './lister.ts';
 import { nodeOfRecord } from './node-format.ts';
 import type { Node } from './walk.ts';
 import { visitPage } from './walk.ts';
@@ -29,7 +29,10 @@ export const hadoopElections: ElectionsAt = (node) => {
  * The nodes with a record of ours beside them. One that ours have never led is a node like any
  * other.
  */
-export const nodeElections: ElectionsAt = ({ name }) => nodeOfRecord(name) ?? [];
+export const nodeElections: ElectionsAt = ({ name }) => {
+  const election = nodeOfRecord(name);
+  return election === undefined ? [] : [election];
+};
 
 /** The elections of a layout that is a lock. */
 export function lockPages(
@@ -45,7 +48,7 @@ export function lockPages(
       const { nodes, next } = await visitPage(client, root, after, goesInto, signal);
       const names = nodes.flatMap(electionsAt);
       if (wanted === 'names') {
-        return { elections: names.map((name) => unreadable(name, undefined)), next };
+        return { elections: names.map(onlyNamed), next };
       }
       const elections = await inParallel(names, electionsAtOnce, (name) => inspect(name, signal));
       return { elections, next };
@@ -54,11 +57,7 @@ export function lockPages(
 
   async function inspect(name: string, signal: AbortSignal): Promise<FoundElection> {
     try {
-      const election = open({
-        ...{ election: name, clock: systemClock, timing, random: Math.random },
-        uniqueId: () => '',
-        onTrouble: () => {},
-      });
+      const election = open(lookingScope(name, timing));
       try {
         const snapshot = await election.inspect(signal);
         return { name, summarize: () => ({ ...snapshot, waiting: undefined }) };
