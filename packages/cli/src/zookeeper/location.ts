@@ -37,7 +37,7 @@ export function electionsNode({ layout, root }: ZooKeeperOptions): string {
 }
 
 /** The node of an election, without the chroot. */
-export function electionNode(options: ZooKeeperOptions, election: string): string {
+function electionNode(options: ZooKeeperOptions, election: string): string {
   const base = electionsNode(options);
   return `${base === '/' ? '' : base}/${election}`;
 }
@@ -49,10 +49,4 @@ const recordSuffix = '.incumbent';
 export function electionNodes(options: ZooKeeperOptions, election: string): readonly string[] {
   const node = electionNode(options, election);
   return options.layout === 'node' ? [node, `${node}${recordSuffix}`] : [node];
-}
-
-/** The name of the election that a node belongs to, by the name of the node. */
-export function electionOf({ layout }: ZooKeeperOptions, name: string): string {
-  const isRecord = layout === 'node' && name.endsWith(recordSuffix);
-  return isRecord ? name.slice(0, -recordSuffix.length) : name;
 }

@@ -15,6 +15,30 @@ export function keysOf(prefix: string, election: string): ElectionKeys {
   return { record, candidates: `${record}:candidates` };
 }
 
+/** The keys of all elections with this prefix, as a pattern of SCAN. Others may match it too. */
+export function patternOf(prefix: string): string {
+  return `${prefix.replace(/[\\*?[\]^-]/g, '\\$&')}{*}*`;
+}
+
+/** The election that has this key, and which of its keys it is. Undefined: it is not ours. */
+export function electionOf(
+  prefix: string,
+  key: string,
+): { readonly election: string; readonly kind: keyof ElectionKeys } | undefined {
+  const tag = /^\{([^{}]+)\}/.exec(key.slice(prefix.length))?.[1];
+  if (tag === undefined || !key.startsWith(prefix)) return undefined;
+  let election: string;
+  try {
+    election = decodeURIComponent(tag);
+  } catch {
+    return undefined;
+  }
+  const { record, candidates } = keysOf(prefix, election);
+  // Another spelling of the name is no key that we would ever look at.
+  if (key === record) return { election, kind: 'record' };
+  return key === candidates ? { election, kind: 'candidates' } : undefined;
+}
+
 /** The channel for news of all elections with this prefix. The message is the election's name. */
 export function channelOf(prefix: string): string {
   return `${prefix}news`;
