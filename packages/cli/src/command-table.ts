@@ -3,6 +3,7 @@ import { Argument, Option } from 'commander';
 import type { Context } from './context.ts';
 import type {
   AgentCommandOptions,
+  DashboardOptions,
   DemoOptions,
   DoctorOptions,
   DrainOptions,
@@ -464,6 +465,56 @@ export const commands: readonly CommandEntry[] = [
         .addOption(jsonOption());
     },
     load: async () => (await import('./commands/list.ts')).list,
+  }),
+  command<DashboardOptions>({
+    name: 'dashboard',
+    group: 'Look:',
+    summary: 'serve a page that shows all elections of one or several stores',
+    description:
+      'Serves a page with every election of the stores: who leads, since when, who waits, and the terms ' +
+      'before. It changes as they change. The page is for this machine, unless --listen says otherwise. ' +
+      'It only shows, unless --allow-steering is given. Ends with Ctrl-C.',
+    examples: [
+      { line: 'incumbent dashboard', about: 'the elections of INCUMBENT_STORE' },
+      {
+        line: 'incumbent dashboard --store zk://zk1:2181 --store postgres://db/app --allow-steering',
+        about: 'two stores; leaders can be asked to go',
+      },
+      {
+        line: 'incumbent dashboard --listen :7443 --auth-file auth --cert cert.pem --key key.pem --host-name ops.example',
+        about: 'for others: with a password, encrypted',
+      },
+    ],
+    define: (command) => {
+      command
+        .addOption(
+          option(
+            '--store <url>',
+            'where elections are held (repeatable)',
+            'INCUMBENT_STORE',
+          ).argParser(collect),
+        )
+        .addOption(timeoutOption())
+        .addOption(
+          option('--listen <host:port>', 'where the page is served', '127.0.0.1:7070').argParser(
+            listenAddress,
+          ),
+        )
+        .addOption(
+          option('--allow-steering', 'the page can ask leaders to go, hand over, and more'),
+        )
+        .addOption(option('--auth-file <file>', 'a line USER:PASSWORD that browsers must know'))
+        .addOption(option('--cert <file>', 'serve by TLS, with this certificate (PEM)'))
+        .addOption(option('--key <file>', 'and its key (PEM)'))
+        .addOption(
+          option(
+            '--host-name <name>',
+            'a name of this machine by which the page is opened (repeatable)',
+          ).argParser(collect),
+        )
+        .addOption(jsonOption());
+    },
+    load: async () => (await import('./commands/dashboard.ts')).dashboard,
   }),
   command<LeaderOptions>({
     name: 'leader',

@@ -177,6 +177,22 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+export interface DashboardOptions extends WithOperands {
+  /** Several are shown side by side. */
+  readonly store?: readonly string[];
+  readonly timeout: string;
+  readonly listen?: ListenAddress;
+  readonly allowSteering?: true;
+  /** Holds `USER:PASSWORD`. */
+  readonly authFile?: string;
+  /** Files in PEM format. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** Further names of the machine, by which browsers open the page. */
+  readonly hostName?: readonly string[];
+  readonly json?: true;
+}
+
 export interface DemoOptions extends Pick<StoreOptions, 'json'> {
   /** A person plays it in a browser. */
   readonly web?: true;
