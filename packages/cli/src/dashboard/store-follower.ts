@@ -52,17 +52,17 @@ export class StoreFollower {
     this.#tellStore(null);
     try {
       while (!signal.aborted) {
-        const beganMs = performance.now();
+        let pauseMs = surveyEveryMs;
         try {
+          const beganMs = performance.now();
           await this.#survey();
+          pauseMs = Math.max(pauseMs, (performance.now() - beganMs) / readingShare);
           this.#seenUnixMs = Date.now();
           this.#tellStore(null);
         } catch (error) {
           if (signal.aborted) return;
           this.#tellStore(error instanceof Error ? error.message : String(error));
         }
-        const tookMs = performance.now() - beganMs;
-        const pauseMs = Math.max(surveyEveryMs, tookMs / readingShare);
         await sleep(pauseMs, undefined, { signal }).catch(() => {});
       }
     } finally {

@@ -314,8 +314,9 @@ describe('for others', () => {
     expect(url.protocol).toBe('https:');
     const context = { ignoreHTTPSErrors: true };
     const stranger = await browser.newContext(context);
-    const answer = await (await stranger.newPage()).goto(url.href);
-    expect(answer?.status()).toBe(401);
+    for (const path of ['/', '/live', '/dashboard.js']) {
+      expect((await stranger.request.get(new URL(path, url).href)).status()).toBe(401);
+    }
     await stranger.close();
     const known = await browser.newContext({
       ...context,
