@@ -14,6 +14,7 @@ export const sidebar = [
   {
     text: 'Guides',
     items: [
+      page('See all elections on a page', '/guides/dashboard'),
       page('Cron that runs once', '/guides/cron-that-runs-once'),
       page('A scheduler for a job queue', '/guides/job-queue-scheduler'),
       page('A Kubernetes controller', '/guides/kubernetes-controller'),
