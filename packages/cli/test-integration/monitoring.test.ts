@@ -1,6 +1,6 @@
 /**
  * The alert file and /metrics, as Prometheus reads them. The rules run on series that are made up
- * here, by promtool. With INCUMBENT_MONITORING=long a real server scrapes three runs besides.
+ * here, by promtool. A real server has monitoring-server.test.ts.
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,22 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { isInstalled, promtoolMissing } from './support/prometheus.ts';
 import { test } from './support/run-process.ts';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
-const hasPromtool = has('promtool');
-const needsPromtool = 'needs promtool (Debian: prometheus)';
+const hasPromtool = isInstalled('promtool');
 const run = promisify(execFile);
-
-function has(program: string): boolean {
-  try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 let directory: string;
 
@@ -34,6 +25,8 @@ beforeAll(() => {
     ...['--to', directory],
   ]);
 });
+
+beforeEach(({ skip }) => skip(!hasPromtool, promtoolMissing));
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -47,7 +40,7 @@ interface Series {
 const seconds = (s: number) => `${s}s`;
 
 /** The gauges and counters of one process, scraped every ten seconds. */
-function process_(
+function seriesOf(
   instance: string,
   values: Readonly<Record<string, string>>,
   election = 'jobs',
@@ -104,7 +97,7 @@ function leader(instance: string, from: number, to: number, token: number, scrap
     `0x${to - from - 1}`,
     ...(to < scrapes ? [`1x${scrapes - to - 1}`] : []),
   ].join(' ');
-  return process_(instance, {
+  return seriesOf(instance, {
     leading: told(1),
     token: told(token),
     candidates_waiting: waiting,
@@ -121,7 +114,7 @@ function killed(instance: string, scrapes: number, token: number): Series[] {
   }));
 }
 
-describe.runIf(hasPromtool)('the alerts', () => {
+describe('the alerts', () => {
   test('promtool finds nothing to say of the file', async () => {
     const { stdout } = await run('promtool', [
       ...['check', 'rules', join(directory, 'incumbent-alerts.yml')],
@@ -166,7 +159,7 @@ describe.runIf(hasPromtool)('the alerts', () => {
   });
 
   test('candidates of an election that never had a leader fire, too', async () => {
-    await play('never', process_('a', { leading: '0x60', candidates_waiting: '1x60' }), {
+    await play('never', seriesOf('a', { leading: '0x60', candidates_waiting: '1x60' }), {
       ...{ 35: [], 45: ['IncumbentNoLeader'], 400: ['IncumbentNoLeader'] },
     });
   });
@@ -176,7 +169,7 @@ describe.runIf(hasPromtool)('the alerts', () => {
       ...{ 120: [], 155: [], 165: ['IncumbentNoCandidate'] },
       ...{ 3600: ['IncumbentNoCandidate'], 3900: [] },
     });
-    const ended = process_('a', { leading: '1x11 0x40', candidates_waiting: '0x52' });
+    const ended = seriesOf('a', { leading: '1x11 0x40', candidates_waiting: '0x52' });
     await play('ended', ended, { 155: [], 170: ['IncumbentNoCandidate'] });
   });
 
@@ -204,7 +197,7 @@ describe.runIf(hasPromtool)('the alerts', () => {
     const values = '9x11 3x40';
     await play(
       'set back',
-      process_('a', { leading: '1x52', token: values, candidates_waiting: '0x52' }),
+      seriesOf('a', { leading: '1x52', token: values, candidates_waiting: '0x52' }),
       {
         ...{ 115: [], 150: ['IncumbentTwoLeaders'] },
       },
@@ -212,9 +205,9 @@ describe.runIf(hasPromtool)('the alerts', () => {
   });
 
   test('five terms in ten minutes are calm, and six are not', async () => {
-    const calm = process_('a', { term_starts_total: '0 1 2 3 4 5x60' });
+    const calm = seriesOf('a', { term_starts_total: '0 1 2 3 4 5x60' });
     await play('calm', calm, { 100: [], 600: [] });
-    const wild = process_('a', { term_starts_total: '0 1 2 3 4 5 6x90' });
+    const wild = seriesOf('a', { term_starts_total: '0 1 2 3 4 5 6x90' });
     await play('wild', wild, { 50: [], 65: ['IncumbentFlapping'], 800: [] });
   });
 
@@ -226,13 +219,13 @@ describe.runIf(hasPromtool)('the alerts', () => {
       candidates_waiting: '0x66',
       term_starts_total: '1x66',
     };
-    await play('crash loop', process_('a', crashing), {
+    await play('crash loop', seriesOf('a', crashing), {
       ...{ 45: [], 70: ['IncumbentFlapping'] },
     });
   });
 
   test('less than half of the belief fires, and no leader has no belief to lose', async () => {
-    const belief = process_('a', {
+    const belief = seriesOf('a', {
       belief_remaining_seconds: '9 7 6 5.9 9 0x20',
       belief_limit_seconds: '12x4 0x20',
     });
@@ -240,22 +233,22 @@ describe.runIf(hasPromtool)('the alerts', () => {
   });
 
   test('an overrun fires for ten minutes', async () => {
-    await play('overrun', process_('a', { overruns_total: '0x5 1x100' }), {
+    await play('overrun', seriesOf('a', { overruns_total: '0x5 1x100' }), {
       ...{ 50: [], 65: ['IncumbentOverrun'], 600: ['IncumbentOverrun'], 700: [] },
     });
   });
 
   test('elections that are counted together, and other elections, say nothing of each other', async () => {
     const series = [
-      ...process_('a', { leading: '0x60', candidates_waiting: '3x60' }, '(other)'),
-      ...process_('a', { leading: '1x60', token: '7x60', candidates_waiting: '0x60' }, 'mail'),
-      ...process_('b', { leading: '1x60', token: '9x60', candidates_waiting: '0x60' }, 'jobs'),
+      ...seriesOf('a', { leading: '0x60', candidates_waiting: '3x60' }, '(other)'),
+      ...seriesOf('a', { leading: '1x60', token: '7x60', candidates_waiting: '0x60' }, 'mail'),
+      ...seriesOf('b', { leading: '1x60', token: '9x60', candidates_waiting: '0x60' }, 'jobs'),
     ];
     await play('apart', series, { 100: [], 500: [] });
   });
 });
 
-describe.runIf(hasPromtool)('/metrics of a run', () => {
+describe('/metrics of a run', () => {
   test('promtool finds nothing to say of it', async ({ lab }) => {
     const a = lab.run('A', lab.worker(), { options: ['--listen', '127.0.0.1:0'] });
     const { url } = await a.event('listening');
@@ -267,8 +260,4 @@ describe.runIf(hasPromtool)('/metrics of a run', () => {
     expect(await checking).toEqual({ stdout: '', stderr: '' });
     expect(text).toMatch(/^incumbent_build_info\{version="[^"]+"\} 1$/m);
   });
-});
-
-describe.skipIf(hasPromtool)('without promtool', () => {
-  test('the alerts are not played', (context) => context.skip(needsPromtool));
 });
