@@ -48,7 +48,8 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       // A sample that is younger than `settledSeconds` is compared with tokens that were seen before.
       expr: [
         `(${token})`,
-        `  < on (election) group_left () max by (election) (max_over_time(${newest}[10m] offset ${settledSeconds}s))`,
+        '  < on (election) group_left ()',
+        `max by (election) (max_over_time(${newest}[10m] offset ${settledSeconds}s))`,
         'or',
         'count by (election) (count by (election, instance) (',
         `  (${token}) == on (election) group_left () max by (election) (${newest})`,
@@ -64,7 +65,8 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       description:
         `More than ${calmTerms} terms of {{ $labels.election }} began within ten minutes. ` +
         `${metric('incumbent.term.ends')} says for which reasons terms end.`,
-      // `increase` extrapolates, so it is a little too much. The counter sees terms between two scrapes. The token sees those of processes that crash.
+      // `increase` extrapolates, so it is a little too much. The counter sees terms between two
+      // scrapes. The token sees those of processes that crash.
       expr: [
         `floor(sum by (election) (increase(${named('incumbent.term.starts')}[10m]))) > ${calmTerms}`,
         `or changes((max by (election) (${token}))[10m:${scrapeSeconds}s]) > ${calmTerms}`,

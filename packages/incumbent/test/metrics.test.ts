@@ -66,7 +66,7 @@ function inOtel(options: MetricsOptions = {}) {
   return { handle, metrics };
 }
 
-/** What OpenTelemetry exported, in the form of Prometheus. */
+/** The export of OpenTelemetry, in the form of Prometheus. */
 async function asProm(metrics: ReturnType<typeof inOtel>['metrics']): Promise<Values> {
   const values: [string, number][] = [];
   for (const metric of await metrics()) {

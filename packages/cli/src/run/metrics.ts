@@ -1,4 +1,4 @@
-/** What /metrics serves: the elections of this process, for Prometheus. */
+/** The answer of /metrics: the elections of this process, for Prometheus. */
 import { collectMetrics } from 'incumbent/metrics';
 import { Gauge, Registry } from 'prom-client';
 import { readVersion } from '../terminal/main.ts';

@@ -143,7 +143,7 @@ export class Campaigns implements Iterable<FollowedCampaign> {
   #followTerms(): void {
     const listener = this.#listener;
     this.#on('incumbent:won', ({ token, predecessor: before }, source) => {
-      const campaign = this.#find(source);
+      const campaign = this.#enter(source);
       if (campaign === undefined) return;
       const predecessor = before === undefined ? 'none' : before.clean ? 'clean' : 'unclean';
       const term = {

@@ -16,7 +16,7 @@ export interface ElectionInstrument {
   readonly kind: 'gauge' | 'counter' | 'histogram';
   /** In UCUM: `s`, or what is counted, in braces. */
   readonly unit: string;
-  /** What it tells, in one sentence without a full stop. */
+  /** Its meaning, in one sentence without a full stop. */
   readonly help: string;
   /** The attributes of its data points. */
   readonly attributes: readonly string[];

@@ -21,7 +21,7 @@ export interface MetricsOptions {
   readonly clock?: Clock;
 }
 
-/** What elections are counted as after `maxElections`. */
+/** The value of the attribute `election` for all elections after `maxElections`. */
 export const otherElections = '(other)';
 
 const names: Readonly<Record<keyof MetricsOptions, true>> = {

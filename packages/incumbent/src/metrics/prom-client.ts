@@ -21,7 +21,7 @@ export interface PromRegistry {
   getSingleMetric(name: string): unknown;
 }
 
-/** What `collectMetrics`, `meterElections` and `traceElections` return. */
+/** Returned by `collectMetrics`, `meterElections` and `traceElections`. */
 export interface MetricsHandle extends Disposable {
   /** Listens no more, and removes what was registered. A second call does nothing. */
   close(): void;
@@ -74,7 +74,7 @@ interface PromValue {
   readonly metricName?: string;
 }
 
-/** What a registry asks of a metric. The classes of prom-client would have to be imported. */
+/** A metric, as a registry asks for it. The classes of prom-client would have to be imported. */
 class PromMetric {
   /** A registry of the type OpenMetrics takes the `_total` of a counter off. */
   name: string;

@@ -80,7 +80,7 @@ export class Tally {
   }
 
   /**
-   * What the campaigns are at now. Elections that were met once stay, at 0: OpenTelemetry's SDK
+   * The state of the campaigns now. Elections that were met once stay, at 0: OpenTelemetry's SDK
    * would go on telling the last value of a point that is gone.
    */
   gauges(name: GaugeName): Iterable<Point> {
