@@ -5,53 +5,61 @@ import { collectMetrics } from 'incumbent/metrics';
 import { Registry } from 'prom-client';
 import { readArgument, tell } from './parent.ts';
 
+export type Mode = 'with' | 'without';
+
 export interface TermsInTurnArgument {
   readonly directory: string;
+  /** In each mode. */
   readonly terms: number;
-  readonly withMetrics: boolean;
+  /** Both: they take turns, so that whatever disturbs the machine disturbs both. */
+  readonly modes: readonly Mode[];
 }
 
 export interface FromTermsInTurn {
   readonly say: 'measured';
-  readonly cpuMs: number;
+  readonly cpuMs: Readonly<Record<Mode, number>>;
   readonly heapBytes: number;
   readonly rssBytes: number;
   /** Terms that the metrics have counted. 0 without them. */
   readonly counted: number;
 }
 
-/** Terms before the measurement, so that all code is compiled. */
-const warmUp = 200;
-const termsPerScrape = 100;
+/** Terms between two scrapes, and of one turn. */
+const termsPerTurn = 50;
+/** Turns before the measurement, so that all code is compiled. */
+const warmUp = 4;
 
-const { directory, terms, withMetrics } = readArgument<TermsInTurnArgument>();
-const registry = new Registry();
-if (withMetrics) collectMetrics(registry);
+const { directory, terms, modes } = readArgument<TermsInTurnArgument>();
 const election = createElection({ name: 'turns', backend: file(directory) });
+const cpuMs = { with: 0, without: 0 };
+let counted = 0;
 
-async function lead(count: number): Promise<string> {
-  let text = '';
-  for (let n = 1; n <= count; n += 1) {
-    await election.lead(() => {});
-    if (n % termsPerScrape === 0) text = await registry.metrics();
-  }
-  return text;
+async function turn(mode: Mode, isMeasured: boolean): Promise<void> {
+  const before = process.cpuUsage();
+  const registry = new Registry();
+  const handle = mode === 'with' ? collectMetrics(registry) : undefined;
+  for (let n = 0; n < termsPerTurn; n += 1) await election.lead(() => {});
+  const text = await registry.metrics();
+  handle?.close();
+  const { user, system } = process.cpuUsage(before);
+  if (!isMeasured) return;
+  cpuMs[mode] += (user + system) / 1_000;
+  counted += Number(/^incumbent_term_starts_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
 }
 
-await lead(warmUp);
-collect();
-const before = process.cpuUsage();
-const text = await lead(terms);
-const { user, system } = process.cpuUsage(before);
+for (let n = -warmUp; n < terms / termsPerTurn; n += 1) {
+  // The second one of a pair may find something warm, so they swap.
+  const order = n % 2 === 0 ? modes : modes.toReversed();
+  for (const mode of order) await turn(mode, n >= 0);
+}
 collect();
 const { heapUsed, rss } = process.memoryUsage();
-const counted = Number(/^incumbent_term_starts_total\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
 const message: FromTermsInTurn = {
   say: 'measured',
-  cpuMs: (user + system) / 1_000,
+  cpuMs,
   heapBytes: heapUsed,
   rssBytes: rss,
-  counted: Math.max(0, counted - warmUp),
+  counted,
 };
 tell(message);
 await election.close();
