@@ -488,7 +488,8 @@ test('close() of OpenTelemetry tells it nothing more', async () => {
 });
 
 test('a registry of the type OpenMetrics and one of a cluster take them, too', async () => {
-  const registry = new Registry(Registry.OPENMETRICS_CONTENT_TYPE as never);
+  const registry = new Registry();
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
   using _ = collectMetrics(registry, { clock: new SimulatedClock() });
   lead(7n);
   const text = await registry.metrics();
