@@ -12,9 +12,12 @@ import { register } from 'prom-client';
 const { PORT = '9101', ELECTIONS = '.', LEASE = '15s' } = process.env;
 const metrics = collectMetrics(register); // before the first campaign
 
-const server = createServer(async (_request, response) => {
+const server = createServer((_request, response) => {
   response.setHeader('content-type', register.contentType);
-  response.end(await register.metrics());
+  register.metrics().then(
+    (text) => response.end(text),
+    (error: Error) => response.destroy(error),
+  );
 });
 server.listen(Number(PORT), '127.0.0.1', () => console.log(`http://127.0.0.1:${PORT}/metrics`));
 

@@ -36,10 +36,9 @@ const { file } = await load('backends/file/index.js');
 const { collectMetrics } = await load('metrics/index.js');
 const registry = new Registry();
 collectMetrics(registry);
-createServer(async (_request, response) => response.end(await registry.metrics())).listen(
-  Number(port),
-  '127.0.0.1',
-);
+createServer((_request, response) => {
+  void registry.metrics().then((text) => response.end(text));
+}).listen(Number(port), '127.0.0.1');
 const election = createElection({
   name: 'work',
   backend: file(directory),
