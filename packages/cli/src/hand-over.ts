@@ -106,7 +106,7 @@ export async function handOver(options: HandOver, context: Context): Promise<num
       return { before: view, result: await ask(options, election, view, signal) };
     });
     // The term that was asked, and not one that came after it.
-    const then = result?.asked ?? result?.view ?? before;
+    const then = result?.asked ?? before;
     const told = { changed: result?.changed === true, view: then };
     if (waitMs === undefined) {
       tellAsked(options, context, told);

@@ -48,14 +48,19 @@ export function parseDuration(what: string, value: unknown): number {
   return ms;
 }
 
-/** `1500` as `"1.5s"`, for messages and tables. */
+/** `1500` as `"1.5s"`, `152000` as `"2m 32s"`, for messages and tables. */
 export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${trim(ms)}ms`;
-  if (ms < 120_000) return `${trim(ms / 1000)}s`;
-  if (ms < 7_200_000) return `${trim(ms / 60_000)}m`;
-  return `${trim(ms / 3_600_000)}h`;
+  if (trim(ms) < 1000) return `${trim(ms)}ms`;
+  const seconds = trim(ms / 1000);
+  const parts = [
+    `${Math.floor(seconds / 86_400)}d`,
+    `${Math.floor(seconds / 3_600) % 24}h`,
+    `${Math.floor(seconds / 60) % 60}m`,
+    `${trim(seconds % 60)}s`,
+  ];
+  return parts.filter((part) => !part.startsWith('0') || part.startsWith('0.')).join(' ');
 }
 
-function trim(value: number): string {
-  return String(Math.round(value * 100) / 100);
+function trim(value: number): number {
+  return Math.round(value * 100) / 100;
 }

@@ -220,14 +220,20 @@ export class RecordTooNewError extends ElectionError {
   }
 }
 
-/** A fence hook failed or did not end in time, so the term was given up before it began. */
+/**
+ * A fence hook failed or did not end in time, so the term was given up before it began. A hook may
+ * throw it itself: then the record shows its `why` to operators.
+ */
 export class TakeoverFailedError extends ElectionError {
   override readonly name: string = 'TakeoverFailedError';
+  /** Why the leader before could not be fenced. */
+  readonly why: string;
   constructor(election: string, why: string, options: ErrorOptions = {}) {
     super('TAKEOVER_FAILED', `taking over election "${election}" failed: ${why}`, {
       ...options,
       retryable: true,
     });
+    this.why = why;
   }
 }
 
