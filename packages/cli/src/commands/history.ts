@@ -3,11 +3,12 @@ import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
+import { span } from '../output/span.ts';
 import { painter } from '../terminal/style.ts';
 import type { Cell } from '../terminal/table.ts';
 import { table } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function history(options: ElectionQuestion, context: Context): Promise<number> {
   const snapshot = await look(options, context, async ({ election, signal, noteNeverLed }) => {

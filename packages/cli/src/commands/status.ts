@@ -5,13 +5,14 @@ import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { StatusOptions } from '../options.ts';
 import { candidateFields, isLedOnce, sinceOf, stateTone, tokenOf } from '../output/describe.ts';
+import { span } from '../output/span.ts';
 import type { Inspected } from '../output/vacancy.ts';
 import { currentReservation, settlingWords, whyVacant } from '../output/vacancy.ts';
 import { painter } from '../terminal/style.ts';
 import type { Cell } from '../terminal/table.ts';
 import { fields } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function status(options: StatusOptions, context: Context): Promise<number> {
   const seen = await look(options, context, async (question): Promise<Seen> => {

@@ -1,8 +1,8 @@
 /** Why the seat is vacant, as far as one look at the store tells. */
 import type { NotElectedReason, Snapshot } from 'incumbent';
 import { describeNotElected } from 'incumbent';
-import { span } from '../terminal/time.ts';
 import { isLedOnce } from './describe.ts';
+import { span } from './span.ts';
 
 /** The result of one look, as candidates with the default lease see it. */
 export interface Inspected extends Snapshot {

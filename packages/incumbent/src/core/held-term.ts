@@ -342,7 +342,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     const why = told ? error.why.slice(0, longestFenceFailure) : undefined;
     const failure = { by: this.candidate, ...(why !== undefined && { why }) };
     this.#unfenced = this.#unfenced.map((leader) =>
-      leader.token === token && leader.incarnation === incarnation ? { ...leader, failure } : leader,
+      leader.token === token && leader.incarnation === incarnation
+        ? { ...leader, failure }
+        : leader,
     );
   }
 

@@ -95,7 +95,8 @@ async function planned(plan: Look['plan'], mayBeDone: boolean): Promise<Plan | u
 export function notWaiting(id: string, waiting: readonly { readonly id: string }[]): RefusedError {
   const known = waiting.map((candidate) => `"${candidate.id}"`).join(', ');
   return new RefusedError(
-    `"${id}" is not waiting for this election; ${known === '' ? 'nobody is' : `waiting: ${known}`}`,
+    `"${id}" is not waiting for this election, as a candidate whose health check fails is not; ` +
+      (known === '' ? 'no candidate is' : `waiting: ${known}`),
   );
 }
 

@@ -97,7 +97,9 @@ function readUnclean(reader: FieldReader, value: unknown): UncleanLeader {
 
 function readFailure(reader: FieldReader, value: unknown): FenceFailure {
   const failure = reader.object(value, 'unfenced.failure');
-  const why = reader.optional(failure['why'], (text) => reader.string(text, 'unfenced.failure.why'));
+  const why = reader.optional(failure['why'], (text) =>
+    reader.string(text, 'unfenced.failure.why'),
+  );
   const by = reader.string(failure['by'], 'unfenced.failure.by');
   return { by, ...(why !== undefined && { why }) };
 }
