@@ -189,7 +189,7 @@ test.concurrent('an agent without --fence does not take over from one without --
   expect(outcome).toMatchObject({
     event: 'takeover-failed',
     error: expect.stringMatching(
-      /"a" did not tell that its service has a guard \(--pid\), and this agent has no/,
+      /"a" could not be fenced: its agent had no guard \(--pid\), and this agent has no --fence/,
     ),
   });
   expect(await a.role()).toBe('active 1');

@@ -56,6 +56,8 @@ interface Given {
   readonly health?: string;
   readonly hasProcess?: boolean;
   readonly fence?: string;
+  /** Throws while `--pid` names no process. */
+  readonly find?: () => void;
 }
 
 function agentOf(given: Given) {
@@ -76,6 +78,7 @@ function agentOf(given: Given) {
   const processGuard = {
     lost: lost.promise,
     arm: async () => 5,
+    find: async () => given.find?.(),
     isSame: async () => true,
     kill: async () => agent.killed(),
     disarm: () => {},

@@ -110,6 +110,7 @@ test('status as JSON', async () => {
       token: term.token.toString(),
       since: iso,
       leaseMs: 15_000,
+      unfenced: [],
       holderGone: false,
       reservedUntil: null,
       settlingUntil: null,
@@ -136,6 +137,7 @@ test('status shows what operators asked for', async () => {
     drains: [{ id: 'host-3', untilUnixMs: 60_000 }],
     request: { kind: 'transfer', to: 'host-9', nonce: 'n' },
     leaseMs: 15_000,
+    unfenced: [],
     holderGone: false,
     candidateLeaseMs: 15_000,
   };
@@ -153,6 +155,7 @@ test('a seat that is taken over, or whose holder is dead, is told apart from an 
       drains: [],
       request: undefined,
       leaseMs: undefined,
+      unfenced: [],
       holderGone: false,
       candidateLeaseMs: 15_000,
       ...changes,
@@ -307,6 +310,7 @@ test('the gap after an unclean end is not known', () => {
     drains: [],
     request: undefined,
     leaseMs: undefined,
+    unfenced: [],
     holderGone: false,
   });
   expect(rows.map(({ gapBeforeMs }) => gapBeforeMs)).toEqual([null, null, 5]);
@@ -401,7 +405,9 @@ test('transfer to a candidate that does not wait is refused, naming those that d
   const { code, stdout, stderr } = await run('transfer', '--to', 'nobody');
   expect(code).toBe(1);
   expect(stdout).toBe('');
-  expect(stderr).toContain('"nobody" is not waiting for this election; nobody is');
+  expect(stderr).toContain(
+    '"nobody" is not waiting for this election, as a candidate whose health check fails is not; no candidate is',
+  );
   expect((await run('transfer', '--to', 'host-7')).stderr).toContain('leads election "x" already');
 });
 
@@ -469,6 +475,7 @@ test('records cannot move the cursor', async () => {
       drains: [{ id: '\u0007', untilUnixMs: Number.MAX_VALUE }],
       request: undefined,
       leaseMs: 15_000,
+      unfenced: [],
       holderGone: false,
     }),
   });

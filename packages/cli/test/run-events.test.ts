@@ -96,7 +96,7 @@ test('for people: nothing that moves a cursor', () => {
   const lines = follow({});
   publish('unconfirmed', { token: 1n, remainingMs: -5, error: new Error('\u001b[2J\n') });
   expect(lines).toEqual([
-    'incumbent: the term could not be confirmed (\\x1b[2J\\n), 0.0 s of belief left',
+    'incumbent: the term could not be confirmed (\\x1b[2J\\n), 0ms of belief left',
   ]);
 });
 

@@ -17,6 +17,7 @@ const snapshot: Snapshot = {
   drains: [],
   request: undefined,
   leaseMs: undefined,
+  unfenced: [],
   holderGone: false,
 };
 

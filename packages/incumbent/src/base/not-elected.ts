@@ -1,6 +1,6 @@
 /** Why a candidate is not elected: one reason for errors, statuses, diagnostics and operators. */
 
-import { formatDuration } from './duration.ts';
+import { formatDuration } from './format-duration.ts';
 import { textOf } from './thrown.ts';
 
 /** Why a candidate is not elected. Branch on `kind`. `describeNotElected` says it in words. */
