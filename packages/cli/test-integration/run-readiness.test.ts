@@ -112,7 +112,7 @@ test.concurrent('--ready-timeout: who is not ready in time gives way', async ({ 
 
 test.concurrent('--ready-timeout: the log says what was heard before', async ({ lab }) => {
   const a = lab.run('A', lab.worker(), {
-    options: ['--ready-when', './none', '--ready-every', '50ms', '--ready-timeout', '500ms'],
+    options: ['--ready-when', './none', '--ready-every', '1m', '--ready-timeout', '4s'],
   });
   expect(await a.event('not-ready')).toMatchObject({
     last: '--ready-when ./none: exit code 127 (command not found)',

@@ -8,7 +8,7 @@ const service = [
 ];
 
 test.each([
-  [[], /agent needs --fence: when an agent dies, its service goes on being active/],
+  [[], /agent needs --fence or --pid: an agent that dies leaves its service active/],
   [['--fence', 'sshfence:ops@'], /give --address HOST:PORT, the one of this service/],
   [['--fence', 'sshfence:ops@', '--address', 'db1'], /give --address HOST:PORT/],
   [['--fence', 'kill'], /--fence "kill" is no method/],

@@ -169,8 +169,9 @@ function checkFencing(
 ): void {
   if (fence.length === 0 && target === undefined) {
     throw new UsageError(
-      'agent needs --fence: when an agent dies, its service goes on being active, and the next leader ' +
-        'must end that first. With --pid on every agent the guards kill their services instead',
+      'agent needs --fence or --pid: an agent that dies leaves its service active, and the next leader ' +
+        'must stop that service first. Give --fence METHOD, or give --pid to every agent: then guards ' +
+        'kill the services',
     );
   }
   const hasSsh = usesSsh({ fence });

@@ -1,7 +1,7 @@
 import { formatDuration } from 'incumbent';
 
 /**
- * What was measured, only as exact as people need it: `2.5ms`, `250ms`, `12.3s`, `3m 12s`, `2h 5m`,
+ * A span of time, only as exact as people need it: `2.5ms`, `250ms`, `12.3s`, `3m 12s`, `2h 5m`,
  * `3d 4h`.
  */
 export function span(ms: number): string {

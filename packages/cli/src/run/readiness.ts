@@ -26,7 +26,7 @@ export type Readiness = {
 /** Folder and pipe are made in this time, or the program is not started. */
 const pipeWithinMs = 5_000;
 
-/** What becomes of a wait for readiness. */
+/** Told while a program is waited for. */
 export interface ReadinessEvents {
   readonly onTrouble: (error: unknown) => void;
   /** `--ready-timeout` is over. `last`: what was heard before. */

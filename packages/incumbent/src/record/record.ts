@@ -33,7 +33,7 @@ export interface UncleanLeader extends CandidateInfo {
 export interface FenceFailure {
   /** The id of the candidate that tried. */
   readonly by: string;
-  /** What its hook has told for operators, by a `TakeoverFailedError`. */
+  /** The reason that its hook has told by a `TakeoverFailedError`. */
   readonly why?: string;
 }
 
