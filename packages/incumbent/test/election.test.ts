@@ -508,9 +508,14 @@ describe('a fence hook', () => {
     expect(remaining).toHaveLength(blocksMs === 0 ? 1 : 2);
   });
 
+  const long = '🦊'.repeat(200);
   const secret = new Error('mysql -psecret: exit code 1');
   test.each([
-    ['its words for operators', new TakeoverFailedError('jobs', 'no route'), { why: 'no route' }],
+    [
+      'its words for operators',
+      new TakeoverFailedError('jobs', `no\0route ${long}`),
+      { why: `no route ${long.slice(18)}` },
+    ],
     ['no other error, which may hold a secret', secret, {}],
   ])(
     'that fails: the record shows the candidate and %s, and the pauses grow up to a lease',

@@ -162,9 +162,7 @@ test('a store that has not answered when the time is up is what is told', async 
   store.onRead = () => lost();
   const election = candidate(store, clock);
   const error = await refusalOf(clock, election.campaign({ wait: 100 }), 100);
-  expect(error.message).toMatch(
-    /within 100ms: the store cannot be used: it has not answered yet$/,
-  );
+  expect(error.message).toMatch(/within 100ms: the store cannot be used: it has not answered yet$/);
   const closed = election.close();
   await clock.advance(60_000);
   await closed;

@@ -339,7 +339,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
    */
   couldNotFence({ token, incarnation }: UncleanLeader, error: unknown): void {
     const told = error instanceof TakeoverFailedError && error.cause === undefined;
-    const why = told ? error.why.slice(0, longestFenceFailure) : undefined;
+    const why = told ? forRecord(error.why) : undefined;
     const failure = { by: this.candidate, ...(why !== undefined && { why }) };
     this.#unfenced = this.#unfenced.map((leader) =>
       leader.token === token && leader.incarnation === incarnation
@@ -576,4 +576,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       ...{ fromUnixMs: this.#sinceUnixMs, unfenced: this.#unfenced },
     });
   }
+}
+
+/** Not every store takes a control character, or half a surrogate pair. */
+function forRecord(words: string): string {
+  return [...words.replace(/\p{C}/gu, ' ')].slice(0, longestFenceFailure).join('');
 }
