@@ -7,11 +7,15 @@ let log: EventLog | undefined;
 afterEach(() => log?.close());
 
 /** The output of an event log, line by line. */
-function follow(options: { json?: true }, programActs = true): string[] {
+function follow(
+  options: { json?: true },
+  programActs = true,
+  ...words: [goesOn?: string]
+): string[] {
   const lines: string[] = [];
   const output = { write: (text: string) => lines.push(text.trimEnd()) };
   log = new EventLog(output, options, { election: 'work', candidate: 'A' });
-  log.follow(() => programActs);
+  log.follow(() => programActs, false, ...words);
   return lines;
 }
 
@@ -58,6 +62,14 @@ test.each([true, false])(
     expect(lines).toHaveLength(programActs ? 1 : 0);
   },
 );
+
+test('an overrun is told in the words of the command', () => {
+  const lines = follow({}, true, 'the service is not certainly standby yet');
+  publish('overrun', { token: 1n, reason: 'stalled' });
+  expect(lines).toEqual([
+    'incumbent: term 1 is over (stalled) and the service is not certainly standby yet',
+  ]);
+});
 
 test('events of other elections of this process are not ours', () => {
   const lines = follow({});
