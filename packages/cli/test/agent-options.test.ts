@@ -17,13 +17,6 @@ test.each([
   [['--pid', '1'], /--pid 1 is not the number of a service/],
   [['--pid', 'x', '--lease', '1s'], /--lease 1s is too short for an agent/],
   [['--pid', 'x', '--health', 'http://db1/'], /not an http:\/\/ URL on/],
-  [
-    ['--pid', 'x', '--health', '127.0.0.1:5101/ok'],
-    /looks like a URL.*: write http:\/\/127\.0\.0\.1/,
-  ],
-  [['--pid', 'x', '--health', 'localhost/ok'], /looks like a URL/],
-  [['--pid', 'x', '--health', 'db1:80'], /looks like a URL/],
-  [['--pid', 'x', '--health', 'ftp://127.0.0.1/ok'], /not an http:\/\/ URL on/],
   [['--pid', 'x', '--metadata', 'service-guard=pid'], /--metadata service-guard: keys that begin/],
   [['--pid', 'x', '--active-timeout', '0s'], /--active-timeout 0s is too short/],
   [['--pid', 'x', '--standby-timeout', '0s'], /--standby-timeout 0s is too short/],
@@ -39,3 +32,13 @@ test.each(['./ok', 'bin/ok', 'ok', 'curl -f http://db1:80/', 'pg_isready -h loca
     expect(parseCall('--health', text)).toMatchObject({ kind: 'shell', command: text });
   },
 );
+
+test.each([
+  ['127.0.0.1:5101/ok', /looks like a URL.*: write http:\/\/127\.0\.0\.1:5101\/ok$/],
+  ['localhost/ok', /looks like a URL/],
+  ['db1:80', /looks like a URL/],
+  ['[::1]:80/ok', /looks like a URL/],
+  ['ftp://127.0.0.1/ok', /not an http:\/\/ URL on/],
+])('%s is no command', (text, message) => {
+  expect(() => parseCall('--health', text)).toThrow(message);
+});
