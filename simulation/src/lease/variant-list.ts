@@ -742,8 +742,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       {
         file: 'mechanisms/administer.js',
         find: 'if (await next.write())\n                return { changed: true, ...seen, ...lifted };',
-        replace:
-          'await next.write();\n            return { changed: true, ...seen, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, ...seen, ...lifted };',
       },
     ],
     breaks: ['granted'],

@@ -346,8 +346,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
       {
         file: 'mechanisms/administer.js',
         find: 'if (await next.write())\n                return { changed: true, ...seen, ...lifted };',
-        replace:
-          'await next.write();\n            return { changed: true, ...seen, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, ...seen, ...lifted };',
       },
     ],
     breaks: ['granted'],

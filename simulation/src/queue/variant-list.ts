@@ -552,8 +552,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
       {
         file: 'mechanisms/administer.js',
         find: 'if (await next.write())\n                return { changed: true, ...seen, ...lifted };',
-        replace:
-          'await next.write();\n            return { changed: true, ...seen, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, ...seen, ...lifted };',
       },
     ],
     breaks: ['granted'],
