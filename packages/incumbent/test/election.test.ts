@@ -8,6 +8,7 @@ import type { Backend, Contest, ElectionBackend, Seat, Snapshot } from '../src/c
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
+import { noListing } from '../src/core/listing.ts';
 import { Stage } from './queue/support.ts';
 import { lost } from './support/scripted-store.ts';
 
@@ -25,6 +26,7 @@ function setUp(says: Partial<ElectionBackend<bigint>>) {
   const backend: Backend<bigint> = {
     kind: 'told',
     description: 'what the test says',
+    ...noListing('this test lists nothing'),
     open: () =>
       ({
         canListCandidates: true,

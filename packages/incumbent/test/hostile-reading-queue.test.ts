@@ -12,6 +12,7 @@ import { QueueElection } from '../src/mechanisms/queue/backend.ts';
 import type { Place } from '../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
+import { noListing } from '../src/core/listing.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -25,6 +26,7 @@ function backendOn(session: SimulatedQueueSession): Backend<Place> {
   return {
     kind: 'simulated',
     description: 'a simulated session store',
+    ...noListing('this test lists nothing'),
     limits: { sessionTimeoutMs: timeoutMs },
     open: (scope) =>
       new QueueElection<Place>(scope, session.open(scope.election), {

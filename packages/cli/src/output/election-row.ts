@@ -3,7 +3,7 @@ import type { ElectionSummary } from 'incumbent';
 import type { Cell, Column } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
 import { isoTime, localTime, span } from '../terminal/time.ts';
-import { isLedOnce, sinceOf, stateTone, tokenOf } from './describe.ts';
+import { sinceOf, stateTone, tokenOf } from './describe.ts';
 import { asCandidatesSee, whyVacant } from './vacancy.ts';
 
 /** More ids than this are counted, not shown. */

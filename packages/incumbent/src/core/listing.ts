@@ -1,4 +1,5 @@
 /** The elections of a store, from the pages that it hands out. */
+import { setMaxListeners } from 'node:events';
 import { describeValue } from '../base/candidate.ts';
 import { checkNames } from '../base/check-names.ts';
 import type { Clock } from '../base/clock.ts';
@@ -172,7 +173,11 @@ async function* foundIn(
       'listing the elections',
       pageTimeoutMs,
       until,
-      (operation) => pages.page(from, wanted, operation),
+      (operation) => {
+        // A page may be hundreds of requests at once, and each of them listens.
+        setMaxListeners(0, operation);
+        return pages.page(from, wanted, operation);
+      },
     );
     for (const found of elections) {
       if (told.has(found.name)) continue;
