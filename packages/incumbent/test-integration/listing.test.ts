@@ -10,6 +10,8 @@ import { listedStores } from './support/listed-stores.ts';
 /** `INCUMBENT_LIST=10000`: how many elections are listed at length. Object stores have a tenth. */
 const atLength = Number(process.env['INCUMBENT_LIST'] ?? 0);
 const madeAtOnce = 50;
+/** A thousand elections take their time on a busy disk. */
+const longestMs = 300_000;
 
 async function namesIn(backend: Backend): Promise<readonly string[]> {
   const names: string[] = [];
@@ -66,9 +68,10 @@ for (const kind of listedStores) {
         const [result] = await runConformance<Backend>([scenario], {
           open: () => store.backend,
           leaseMs: kind.leaseMs,
+          timeoutMs: longestMs,
         });
         expect(result?.reason).toBeUndefined();
-      });
+      }, longestMs);
     }
 
     test.skipIf(atLength === 0)(
