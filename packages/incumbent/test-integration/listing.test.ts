@@ -64,14 +64,18 @@ for (const kind of listedStores) {
     for (const scenario of listingScenarios) {
       // The pages of a store are the same in all layouts and by all clients.
       if (!isFirstOfItsKind(kind) && /more elections than/.test(scenario.name)) continue;
-      test(scenario.name, async () => {
-        const [result] = await runConformance<Backend>([scenario], {
-          open: () => store.backend,
-          leaseMs: kind.leaseMs,
-          timeoutMs: longestMs,
-        });
-        expect(result?.reason).toBeUndefined();
-      }, longestMs);
+      test(
+        scenario.name,
+        async () => {
+          const [result] = await runConformance<Backend>([scenario], {
+            open: () => store.backend,
+            leaseMs: kind.leaseMs,
+            timeoutMs: longestMs,
+          });
+          expect(result?.reason).toBeUndefined();
+        },
+        longestMs,
+      );
     }
 
     test.skipIf(atLength === 0)(
