@@ -98,6 +98,8 @@ test.each([
   [['--name', '*ight*', '--led'], []],
   [['--name', 'orders'], []],
   [['--name', '[n]ightly'], []],
+  [['--name', 'night.y'], []],
+  [['--name', '^$\\{}|()+/-'], []],
 ])('%j chooses some', async (options, expected) => {
   const backend = await someElections();
   const { code, stdout } = await invoke(['list', '--json', ...options], { backend });

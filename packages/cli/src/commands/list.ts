@@ -109,7 +109,7 @@ function filterOf({ led, vacant, name }: ListOptions): (row: ElectionRow) => boo
 function patternOf(glob: string): RegExp {
   const parts = glob.split(/(\*+|\?)/).map((part) => {
     if (part.startsWith('*')) return '.*';
-    return part === '?' ? '.' : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+    return part === '?' ? '.' : part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   });
   return new RegExp(`^${parts.join('')}$`, 'su');
 }
