@@ -153,7 +153,7 @@ async function startOnRedis(library: 'redis' | 'ioredis'): Promise<RunningListed
   return {
     ...redisParts([server], redis(opened[0]?.client as RedisClient, { clockStep: 0 })),
     async openReader() {
-      const rights = '+scan +hmget +hexists +hvals +info +time ~incumbent:* &*'.split(' ');
+      const rights = '+scan +eval +evalsha +hmget +hvals +info +time ~incumbent:* &*'.split(' ');
       const common = ['reset', 'on', '>secret', '-@all', '+@connection'];
       await server.command('ACL', 'SETUSER', 'reader', ...common, ...rights);
       const login = { username: 'reader', password: 'secret' };
