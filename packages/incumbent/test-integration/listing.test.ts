@@ -9,7 +9,7 @@ import { listedStores } from './support/listed-stores.ts';
 
 /** `INCUMBENT_LIST=10000`: how many elections are listed at length. Object stores have a tenth. */
 const atLength = Number(process.env['INCUMBENT_LIST'] ?? 0);
-const madeAtOnce = 50;
+const madeAtOnce = 10;
 /** A thousand elections take their time on a busy disk. */
 const longestMs = 300_000;
 
