@@ -5,10 +5,10 @@ import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks } from '../src/base/clock.ts';
 import type { Backend, Contest, ElectionBackend, Seat, Snapshot } from '../src/core/contest.ts';
+import { noListing } from '../src/core/listing.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
-import { noListing } from '../src/core/listing.ts';
 import { Stage } from './queue/support.ts';
 import { lost } from './support/scripted-store.ts';
 

@@ -6,13 +6,13 @@ import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Backend } from '../src/core/contest.ts';
+import { noListing } from '../src/core/listing.ts';
 import type { Election, Term } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
 import { QueueElection } from '../src/mechanisms/queue/backend.ts';
 import type { Place } from '../src/mechanisms/queue/store.ts';
 import type { SimulatedQueueSession } from '../src/testing/index.ts';
 import { SimulatedClock, SimulatedQueueStore } from '../src/testing/index.ts';
-import { noListing } from '../src/core/listing.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

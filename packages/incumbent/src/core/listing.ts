@@ -21,7 +21,7 @@ import { checkSignal } from './options.ts';
 /** The time for one page. A page may be a thousand small requests. */
 const pageTimeoutMs = 30_000;
 
-/** What a listing wants to know. A store may leave out what only summaries need. */
+/** The parts of an election that a listing is to tell. A store may leave out what only summaries need. */
 export type Wanted = 'names' | 'summaries';
 
 /** Some elections of a store. */
@@ -40,10 +40,10 @@ export interface FoundElection {
   readonly waiting?: ElectionSummary['waiting'];
 }
 
-/** What a summary is made with. */
+/** The tools for a summary. */
 export interface SurveyLook {
   readonly clock: Clock;
-  /** What the last survey has remembered of this election. */
+  /** The last survey has remembered this of the election. */
   readonly remembered: unknown;
   remember(what: unknown): void;
 }

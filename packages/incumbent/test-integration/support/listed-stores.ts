@@ -216,8 +216,11 @@ function redisParts(servers: readonly RedisServer[], backend: Backend, prefix = 
     async requests() {
       let count = 0;
       for (const server of servers) {
-        const stats = String(await server.command('INFO', 'stats'));
-        count += Number(/total_commands_processed:(\d+)/.exec(stats)?.[1]);
+        // Those that clients send. Scripts call others, which the server counts too.
+        const stats = String(await server.command('INFO', 'commandstats'));
+        for (const sent of ['scan', 'eval', 'evalsha', 'time']) {
+          count += Number(new RegExp(`cmdstat_${sent}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+        }
       }
       return count;
     },

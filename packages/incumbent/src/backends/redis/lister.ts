@@ -32,7 +32,7 @@ interface Place {
 /** The keys with our prefix, as SCAN finds them, on every server that holds data. */
 export function redisLister(driver: RedisDriver, options: CheckedOptions): LeaseLister {
   const { clockStepMs, durable } = options;
-  /** What we write before a key, and what the client writes before that. */
+  /** We write this before a key. The client writes its own prefix before that. */
   const ownPrefix = driver.ownPrefix + options.prefix;
   const prefix = driver.clientPrefix + ownPrefix;
   // On a cluster, only the keys of one election are on one node for certain.
