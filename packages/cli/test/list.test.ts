@@ -47,6 +47,7 @@ function summary(fields: Partial<ElectionSummary>): ElectionSummary {
     view: { state: 'vacant', sinceUnixMs: 0 },
     history: [],
     drains: [],
+    unfenced: [],
     request: undefined,
     leaseMs: undefined,
     holderGone: false,
