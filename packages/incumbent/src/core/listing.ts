@@ -150,7 +150,15 @@ function summaryOf(found: FoundElection, look: SurveyLook): ElectionSummary {
   } catch (error) {
     const sinceUnixMs = look.clock.wallMs();
     return {
-      ...{ name, waiting, history: [], drains: [], unfenced: [], request: undefined, leaseMs: undefined },
+      ...{
+        name,
+        waiting,
+        history: [],
+        drains: [],
+        unfenced: [],
+        request: undefined,
+        leaseMs: undefined,
+      },
       view: { state: 'unknown', sinceUnixMs, error: asError(error) },
       holderGone: false,
     };
