@@ -9,7 +9,7 @@ import type { Instant } from 'incumbent';
 import { deadlineAfter } from 'incumbent';
 import { expect, onTestFinished, test } from 'vitest';
 import { gate } from '../src/guard/gate.ts';
-import { guardFile } from '../src/guard/group.ts';
+import { guardFile } from '../src/guard/guard-file.ts';
 import type { ToGuard } from '../src/guard/protocol.ts';
 import { boundMs, groupDies, kill, monotonicMs, scratch, until } from './guard-helpers.ts';
 
@@ -63,14 +63,10 @@ function now(): Instant {
 
 /** A guard with a program that only KILL ends. */
 async function guarding(clock: WallClock, stopMarginMs = 1_000) {
-  const guard = spawn(
-    process.execPath,
-    ['-r', clock.preload, guardFile, `${stopMarginMs}`, '300'],
-    {
-      detached: true,
-      stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
-    },
-  );
+  const guard = spawn(process.execPath, ['-r', clock.preload, guardFile], {
+    detached: true,
+    stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
+  });
   onTestFinished(() => kill(guard.pid, 'SIGKILL'));
   const control = guard.stdio[3] as Duplex;
   const said: Record<string, unknown>[] = [];
@@ -82,6 +78,7 @@ async function guarding(clock: WallClock, stopMarginMs = 1_000) {
     await until(`the guard says ${say}`, () => said.some((one) => one['say'] === say));
     return said.find((one) => one['say'] === say)!;
   };
+  tell({ do: 'margins', stopMarginMs, killMarginMs: 300 });
   const sentAt = now();
   tell({ do: 'belief', deadline: deadlineAfter(sentAt, long) });
   const env = { PATH: process.env['PATH'] ?? '' };

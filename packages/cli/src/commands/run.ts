@@ -8,6 +8,7 @@ import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { othersThan } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { findProgram } from '../guard/index.ts';
+import type { GuardProcess } from '../guard/spawn.ts';
 import type { RunOptions } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
@@ -24,7 +25,11 @@ const shortestCheckMs = 10;
 /** Longer than this a start does not wait for a hint. */
 const hintMs = 2_000;
 
-export async function run(options: RunOptions, context: Context): Promise<number> {
+export async function run(
+  options: RunOptions,
+  context: Context,
+  early?: GuardProcess,
+): Promise<number> {
   const { cwd } = context;
   if (!options.settle && options.try !== true) {
     throw new UsageError(
@@ -92,13 +97,16 @@ export async function run(options: RunOptions, context: Context): Promise<number
     INCUMBENT_CANDIDATE: candidate.id,
     INCUMBENT_LEASE_MS: String(leaseMs),
   };
-  const guard = new GuardKeeper({
-    stopMarginMs,
-    killMarginMs: killMarginMs(election.timing),
-    stdin: options.stdin === true,
-    onTrouble: ({ code, message }) =>
-      events.emit({ event: 'trouble', sentence: message, fields: { code } }),
-  });
+  const guard = new GuardKeeper(
+    {
+      stopMarginMs,
+      killMarginMs: killMarginMs(election.timing),
+      stdin: options.stdin === true,
+      onTrouble: ({ code, message }) =>
+        events.emit({ event: 'trouble', sentence: message, fields: { code } }),
+    },
+    early,
+  );
   const runner = new Runner(election, guard, events, {
     spec: { program, args, env: programEnv, cwd },
     restart: options.restart,
