@@ -140,8 +140,14 @@ export async function run(
           },
         }),
   };
-  await introduce(election, store, events, timing);
-  const stopFollowing = await store.servers?.follow?.(events);
+  let stopFollowing: (() => void) | undefined;
+  try {
+    await introduce(election, store, events, timing);
+    stopFollowing = await store.servers?.follow?.(events);
+  } catch (error) {
+    await guard.close();
+    throw error;
+  }
   try {
     return await runner.run(campaign);
   } finally {

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { guardFile } from './guard-file.ts';
 import { withoutNodeVariables } from './node-variables.ts';
 
@@ -41,12 +42,14 @@ export class GuardProcess {
     return child;
   }
 
-  /** Ends the guard, if it was not taken. It has no program. */
-  discard(): void {
-    if (this.take() === undefined) return;
-    this.child.kill('SIGKILL');
-    for (const pipe of this.child.stdio.slice(3)) pipe?.destroy();
-    this.child.unref();
+  /** Ends the guard if it was not taken, and resolves when it is gone. It has no program. */
+  async discard(): Promise<void> {
+    const child = this.take();
+    if (child === undefined) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    for (const pipe of child.stdio.slice(3)) pipe?.destroy();
+    await gone;
   }
 }
 

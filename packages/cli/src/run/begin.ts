@@ -10,6 +10,6 @@ export async function begin(options: RunOptions, context: Context): Promise<numb
     return await run(options, context, early);
   } finally {
     // Refused before it was needed.
-    early?.discard();
+    await early?.discard();
   }
 }
