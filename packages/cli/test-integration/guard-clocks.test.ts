@@ -61,8 +61,8 @@ function now(): Instant {
   return { monotonicMs: monotonicMs(), wallMs: Date.now() };
 }
 
-/** A guard with a program that only KILL ends. */
-async function guarding(clock: WallClock, stopMarginMs = 1_000) {
+/** A guard that was told nothing yet. */
+function speaking(clock: WallClock) {
   const guard = spawn(process.execPath, ['-r', clock.preload, guardFile], {
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
@@ -78,6 +78,12 @@ async function guarding(clock: WallClock, stopMarginMs = 1_000) {
     await until(`the guard says ${say}`, () => said.some((one) => one['say'] === say));
     return said.find((one) => one['say'] === say)!;
   };
+  return { tell, heard, said };
+}
+
+/** A guard with a program that only KILL ends. */
+async function guarding(clock: WallClock, stopMarginMs = 1_000) {
+  const { tell, heard, said } = speaking(clock);
   tell({ do: 'margins', stopMarginMs, killMarginMs: 300 });
   const sentAt = now();
   tell({ do: 'belief', deadline: deadlineAfter(sentAt, long) });
@@ -196,4 +202,12 @@ test('the watchdog remembers a suspension when the wall clock is set back after 
   expect(child.exitCode ?? child.signalCode).toBe(null);
   clock.stepTo(0.6 * long - 2);
   expect(await exited).toEqual([null, 'SIGKILL']);
+});
+
+test('a guard that was not told its margins starts no program', async () => {
+  const { tell, heard } = speaking(new WallClock());
+  tell({ do: 'belief', deadline: deadlineAfter(now(), long) });
+  const { argv } = gate('/bin/sh', ['-c', 'sleep 1000'], {});
+  tell({ do: 'prepare', id: 1, argv, env: {}, cwd: '/' });
+  expect(await heard('failed')).toMatchObject({ id: 1, reason: 'belief is over' });
 });
