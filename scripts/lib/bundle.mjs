@@ -1,7 +1,8 @@
 // The code of a package as users get it: the modules of the build in a few files, without comments but those that
 // say where a part comes from. A file costs a start about a millisecond, and the build has hundreds.
 //
-// Names are kept as they are, so a stack trace reads as the sources do.
+// Names are kept as they are, so a stack trace reads as the sources do. Each part begins with the name of its file.
+import { existsSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 
@@ -15,7 +16,10 @@ const groups = {
     { name: 'start', of: ['dist/bin.js'] },
     // Before the rest is read, `run` starts its guard.
     { name: 'begin', of: ['dist/run/begin.js'] },
-    { name: 'election', of: ['dist/commands/run.js', 'dist/open-store.js'] },
+    {
+      name: 'election',
+      of: ['dist/commands/run.js', 'dist/open-store.js', 'dist/file/directory.js'],
+    },
   ],
 };
 
@@ -34,7 +38,6 @@ export async function bundle(directory, { name, entries, inlined, into }) {
     external: (id, importer) =>
       /^[^./\0]/.test(id) && !inlined.includes(id) && !isUnused(id, importer),
     platform: 'node',
-    // A module of ours may be left out when nothing of it is used, as users' own bundlers may do it.
     plugins: [filesOfPackage(directory), withoutSubprocesses],
     onLog(level, log) {
       if (level === 'warn') throw new Error(`${name}: ${log.message}`);
@@ -93,6 +96,9 @@ function filesOfPackage(directory) {
     },
     renderChunk(code, { fileName }) {
       if (!code.includes(mark)) return null;
+      for (const [, , file] of code.matchAll(/(['"])<package>\/([^'"]+)\1/g)) {
+        if (!existsSync(join(directory, file))) throw new Error(`${fileName}: there is no ${file}`);
+      }
       const up = posix.relative(posix.dirname(`dist/${fileName}`), '.');
       return { code: code.replaceAll(mark, `${up}/`), map: null };
     },
