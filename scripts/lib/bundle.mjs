@@ -11,7 +11,10 @@ import { rolldown } from 'rolldown';
  * has it. Without this, each set of modules that the same entries share is a file of its own.
  */
 const groups = {
-  incumbent: [{ name: 'core', of: ['dist/index.js'] }],
+  incumbent: [
+    { name: 'core', of: ['dist/index.js'] },
+    { name: 'lease', of: ['dist/mechanisms/lease/backend.js', 'dist/record/candidate-entry.js'] },
+  ],
   '@incumbent/cli': [
     { name: 'start', of: ['dist/bin.js'] },
     // Before the rest is read, `run` starts its guard.
