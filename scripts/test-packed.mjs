@@ -208,7 +208,10 @@ async function step(project, name, command, { code: wanted = 0, says } = {}) {
   console.log(`$ ${shown(command)}\n${output}${end}; expected ${expected}`);
 }
 
-/** Counts the files that a start reads, because each costs time. `limits`: at most so many of a package, and none of others. */
+/**
+ * Counts the files that a start reads, because each costs time. `limits`: at most so many of a
+ * package, and none of others.
+ */
 async function loads(project, name, args, limits) {
   // V8 names all scripts that it has compiled.
   const coverage = mkdtempSync(join(scratch, 'loaded-'));

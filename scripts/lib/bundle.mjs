@@ -7,8 +7,8 @@ import { dirname, join, posix, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 
 /**
- * What one command or one import needs all of becomes one file: all that these files import, if no group before it
- * has it. Without this, each set of modules that the same entries share is a file of its own.
+ * Modules that a start needs together become one file: all that the files in `of` import, unless an earlier group has
+ * it. Without groups, each set of modules that the same entries share is a file of its own.
  */
 const groups = {
   incumbent: [
