@@ -63,7 +63,7 @@ try {
     [
       // The last is the guard, of which the supervisor uses a part.
       ['@incumbent/cli', 6],
-      ['incumbent', 6],
+      ['incumbent', 4],
     ],
   );
   const imports = "import 'incumbent'; import 'incumbent/file';";
@@ -71,7 +71,7 @@ try {
     elections,
     'the library with a file store',
     ['--input-type=module', '-e', imports],
-    [['incumbent', 6]],
+    [['incumbent', 4]],
   );
   await step(
     elections,
