@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { bundle } from './bundle.mjs';
-import { root } from './run.mjs';
+import { must, root } from './run.mjs';
 
 /** Entries that no import leads to: other processes run them. */
 const programs = { '@incumbent/cli': ['dist/trial/worker.js'] };
@@ -28,6 +28,10 @@ export async function stage(path, into) {
   rmSync(into, { recursive: true, force: true });
   mkdirSync(into, { recursive: true });
 
+  // The pages that commands serve.
+  if (existsSync(join(directory, 'web/build.mjs'))) {
+    await must([process.execPath, 'web/build.mjs'], { cwd: directory });
+  }
   const { name } = manifest;
   const parts = inlined[name] ?? [];
   await bundle(directory, { name, entries: entriesOf(manifest), inlined: parts, into });
