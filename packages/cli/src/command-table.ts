@@ -11,6 +11,7 @@ import type {
   FailoverOptions,
   InitOptions,
   LeaderOptions,
+  ListOptions,
   RunOptions,
   SchemaOptions,
   StatusOptions,
@@ -125,7 +126,7 @@ function eventOptions(command: Command): Command {
       ),
     )
     .addOption(
-      option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+      option('--listen <host:port>', 'serve /healthz, /leader, /status and /metrics').argParser(
         listenAddress,
       ),
     );
@@ -427,6 +428,42 @@ export const commands: readonly CommandEntry[] = [
       questionOptions(command).addOption(option('--exit-code', 'end with 1 unless somebody leads'));
     },
     load: async () => (await import('./commands/status.ts')).status,
+  }),
+  command<ListOptions>({
+    name: 'list',
+    group: 'Look:',
+    summary: 'all elections of the store: who leads each, since when, and why it changed',
+    description:
+      'Lists the elections of the store, sorted by name. It only reads. One look cannot always tell ' +
+      'that a leader is dead: with --watch, the list finds out after a lease. A record that cannot be ' +
+      'read is shown as unknown, and the others are listed all the same.',
+    examples: [
+      { line: 'incumbent list', about: 'all of them' },
+      { line: 'incumbent list --vacant', about: 'those without a leader' },
+      { line: "incumbent list --name 'orders-*' --watch", about: 'some of them, kept up to date' },
+      {
+        line: `incumbent list --json | jq -r 'select(.state != "led") | .election'`,
+        about: 'for programs',
+      },
+    ],
+    define: (command) => {
+      command
+        .addOption(storeOption())
+        .addOption(option('--led', 'only those that somebody leads').conflicts('vacant'))
+        .addOption(option('--vacant', 'only those that nobody leads').conflicts('led'))
+        .addOption(
+          option('--name <pattern>', 'only names like this: * is any text, ? any character'),
+        )
+        .addOption(option('--watch', 'go on, and show every change, until it is interrupted'))
+        .addOption(
+          option('--every <duration>', 'with --watch: time between two looks', '2s').argParser(
+            duration,
+          ),
+        )
+        .addOption(timeoutOption())
+        .addOption(jsonOption());
+    },
+    load: async () => (await import('./commands/list.ts')).list,
   }),
   command<LeaderOptions>({
     name: 'leader',

@@ -30,6 +30,18 @@ export interface TimingFlags {
   readonly stopTimeout?: string;
 }
 
+export interface ListOptions extends StoreOptions {
+  readonly timeout: string;
+  /** At most one of these two. */
+  readonly led?: true;
+  readonly vacant?: true;
+  /** A pattern with `*` and `?`. */
+  readonly name?: string;
+  readonly watch?: true;
+  /** How often, with `watch`. */
+  readonly every?: string;
+}
+
 export interface StatusOptions extends ElectionQuestion {
   /** End with 1 unless there is a leader. */
   readonly exitCode?: true;
