@@ -13,7 +13,14 @@ import { rolldown } from 'rolldown';
 const groups = {
   incumbent: [
     { name: 'core', of: ['dist/index.js'] },
-    { name: 'lease', of: ['dist/mechanisms/lease/backend.js', 'dist/record/candidate-entry.js'] },
+    {
+      name: 'lease',
+      of: [
+        'dist/mechanisms/lease/backend.js',
+        'dist/record/candidate-entry.js',
+        'dist/base/in-parallel.js',
+      ],
+    },
   ],
   '@incumbent/cli': [
     { name: 'start', of: ['dist/bin.js'] },
