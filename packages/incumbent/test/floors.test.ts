@@ -15,6 +15,7 @@ const floors: readonly (readonly string[])[] = [
   ['record'],
   ['core'],
   ['mechanisms', 'following'],
+  ['shards'],
   ['backends', 'testing'],
   // The entries that packages import: `index.ts` and `backend.ts`.
   ['.'],
