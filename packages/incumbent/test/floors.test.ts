@@ -15,8 +15,8 @@ const floors: readonly (readonly string[])[] = [
   ['record'],
   ['core'],
   ['mechanisms', 'following'],
-  ['shards'],
   ['backends', 'testing'],
+  ['shards'],
   // The entries that packages import: `index.ts` and `backend.ts`.
   ['.'],
 ];
