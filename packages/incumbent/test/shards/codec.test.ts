@@ -230,6 +230,19 @@ describe('bytes that are damaged', () => {
     expect(() => decode(new Uint8Array(), 'the key k')).toThrow('the key k');
   });
 
+  it('have a column of another length, or an owner or token that is not listed', () => {
+    const last = encodeDirectory(directory);
+    const text = (at: number, byte: number) => {
+      const changed = Uint8Array.from(last, (old, i) => (i === at ? byte : old));
+      return () => decodeDirectory(changed, 'here');
+    };
+    // The count of shards, the owners and the choice of tokens.
+    expect(text(3, 5)).toThrow('unexpected a column of 1 bytes instead of 2');
+    expect(text(last.indexOf(0x32) + 2, 0x4f)).toThrow('unexpected an owner');
+    expect(text(last.length - 1, 0x4f)).toThrow('unexpected a token');
+    expect(text(3, 0)).toThrow('unexpected a count of 0');
+  });
+
   it('name a shard twice, or one that the list does not have', () => {
     const twice = { ...slot, entries: [...slot.entries, ...slot.entries] };
     expect(() => decodeSlot(encodeSlot(twice), 'here')).toThrow('unexpected shard 0 of 256');

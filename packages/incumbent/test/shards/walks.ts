@@ -117,11 +117,15 @@ export function walk(random: () => number, settings: Settings): Fault | undefine
   return undefined;
 }
 
-/** Ends are rare, and so is a renewal that changes nothing. Otherwise no walk would come far. */
+const rare: readonly (readonly [words: RegExp, weight: number])[] = [
+  [/begins/, 0.02],
+  [/lapses|leaves/, 0.05],
+  [/confirms|meets|is lost|reads/, 0.3],
+];
+
+/** Ends are rare, and so is a step that changes little. Otherwise no walk would come far. */
 function choose(steps: readonly Step[], random: () => number): Step {
-  const weights = steps.map(([name]) =>
-    /lapses|leaves|begins/.test(name) ? 0.1 : /confirms|vacates/.test(name) ? 0.3 : 1,
-  );
+  const weights = steps.map(([name]) => rare.find(([words]) => words.test(name))?.[1] ?? 1);
   let left = random() * weights.reduce((sum, weight) => sum + weight, 0);
   const index = weights.findIndex((weight) => {
     left -= weight;
