@@ -1,6 +1,7 @@
 /**
- * What a coordinator knows of all slots, and what it may conclude. Pure. It decides whether a shard
- * is free, so two owners would come from here: docs/design/shards.md has the rules and the proof.
+ * The knowledge of a coordinator about all slots, and the conclusions from it. Pure. It decides whether
+ * a shard is free, so two owners would come from here: docs/design/shards.md has the rules and the
+ * proof.
  */
 import type { Entry, Seal, SlotState, Unfenced } from './slot.ts';
 import { isLive, sameSeal } from './slot.ts';

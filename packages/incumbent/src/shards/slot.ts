@@ -53,7 +53,7 @@ export interface ShardList {
   readonly digest: bigint;
 }
 
-/** What a process says about itself in its slot. */
+/** The account that a process gives of itself in its slot. */
 export interface Presence {
   /** It knows that it holds the slot. Until then it is granted nothing. */
   readonly joined: boolean;

@@ -66,6 +66,8 @@ describe('a slot', () => {
     const done = fenced(before, new Map([[1, 9n]]));
     expect(ranOut(done, 'b').entries[0]?.unfenced).toEqual([{ id: 'b', token: 9n }]);
     expect(fenced(done, new Map([[1, 9n]]))).toBe(done);
+    const left = leftBehind(done);
+    expect(ranOut(left, 'b').entries).toEqual(left.entries);
     // A holder that gives the shard up without fencing hands them on.
     expect(leftBehind(before).entries[0]).toMatchObject({
       state: 'clean',

@@ -162,7 +162,7 @@ function check(world: World): void {
   if (owners.length > 1) world.fault ??= 'two owners';
 }
 
-/** Whoever read or sent something before this write has no newest version any more. */
+/** A reading or a write that was made before this one is based on an older version. */
 function write(world: World, number: number, slot: SlotState): void {
   const cell = world.cells[number] as Cell;
   cell.slot = slot;
@@ -227,7 +227,7 @@ function holderSteps(world: World, number: number, broken: Broken): Step[] {
     me.owns = undefined;
   });
   const entry = holder.slot.entries.find(isLive);
-  /** What follows from a confirmation, or from a reading. */
+  /** The work begins when a confirmation has shown a new entry. */
   const begins = (after: World, me: Holder) => {
     const shown = me.slot.entries.find(isLive);
     if (shown === undefined || shown.token === me.ended || me.owns === shown.token) return;
