@@ -21,7 +21,7 @@ import {
   uint64,
 } from '../backends/protobuf.ts';
 import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
-import { mostShards } from './assign.ts';
+import { largestWeight, mostShards } from './assign.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
 
 /** The newest format that this version reads, and the one that it writes. */
@@ -116,6 +116,7 @@ export function decodeSlot(source: Uint8Array, location: string): SlotState {
   const read = decoded(slotCodec, source, location);
   const { sealNumber, sealNonce, slots, count, digest, changes, highest } = read;
   const { joined, leaving, weight, zone } = read;
+  if (weight < 1 || weight > largestWeight) throw damaged(location, `weight ${weight}`);
   return {
     seal: { number: sealNumber, nonce: sealNonce },
     slots,

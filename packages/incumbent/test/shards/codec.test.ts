@@ -243,9 +243,11 @@ describe('bytes that are damaged', () => {
     expect(text(3, 0)).toThrow('unexpected a count of 0');
   });
 
-  it('name a shard twice, or one that the list does not have', () => {
+  it('name a shard twice, one that the list does not have, or a weight that is none', () => {
     const twice = { ...slot, entries: [...slot.entries, ...slot.entries] };
     expect(() => decodeSlot(encodeSlot(twice), 'here')).toThrow('unexpected shard 0 of 256');
+    const heavy = { ...slot, presence: { ...slot.presence, weight: 1_001 } };
+    expect(() => decodeSlot(encodeSlot(heavy), 'here')).toThrow('unexpected weight 1001');
     const beyond = { ...slot, list: { count: 200, digest: 0n } };
     expect(() => decodeSlot(encodeSlot(beyond), 'here')).toThrow('unexpected shard 200 of 200');
   });

@@ -5,6 +5,7 @@
  */
 import type { Ledger } from '../../src/shards/ledger.ts';
 import { isSealed, nextTokenIn, standingsIn } from '../../src/shards/ledger.ts';
+import { plan } from '../../src/shards/plan.ts';
 import type { Seal, SlotState } from '../../src/shards/slot.ts';
 import {
   absent,
@@ -120,7 +121,7 @@ export function walk(random: () => number, settings: Settings): Fault | undefine
 const rare: readonly (readonly [words: RegExp, weight: number])[] = [
   [/begins/, 0.02],
   [/lapses|leaves/, 0.05],
-  [/confirms|meets|is lost|reads/, 0.3],
+  [/confirms|meets|is lost|reads|plan/, 0.3],
 ];
 
 /** Ends are rare, and so is a step that changes little. Otherwise no walk would come far. */
@@ -354,17 +355,19 @@ function coordinatorSteps(world: World, which: number, number: number, broken: B
       me.flying = { isFresh: me.isFresh, slot, vacates };
       if (broken.forgetsSent !== true) me.sent = slot;
     });
+  for (const drained of [[], [1], [2]]) {
+    step(`follows its plan, with ${drained.length} drained`, (_after, me, planner) => {
+      const slot = plannedFor(planner, number, drained);
+      if (slot === undefined) return;
+      me.flying = { isFresh: me.isFresh, slot, vacates: false };
+      if (broken.forgetsSent !== true) me.sent = slot;
+    });
+  }
   if (!sameSeal(seen.seal, seal)) {
     send('seals', { ...sealed({ ...seen, seal }, seal, 2), seal });
     if (broken.grantsUnsealed !== true) return steps;
   }
-  const ledger: Ledger = new Map(
-    numbers.flatMap((each) => {
-      const known = sights[each];
-      if (known === undefined) return [];
-      return [[each + 1, { seen: known.seen, sent: known.sent ? [known.sent] : [] }]];
-    }),
-  );
+  const ledger = ledgerOf(coordinator);
   const only = new Set([shard]);
   const isWhole = broken.grantsUnsealed === true ? ledger.size === 2 : isSealed(ledger, seal, 2);
   const entry = seen.entries[0];
@@ -391,4 +394,30 @@ function coordinatorSteps(world: World, which: number, number: number, broken: B
   }
   if (sight.isHeld && cell.isHeld) send('vacates', ranOut(seen, `holder ${number}`), true);
   return steps;
+}
+
+function ledgerOf({ sights }: Coordinator): Ledger {
+  return new Map(
+    numbers.flatMap((each) => {
+      const known = sights[each];
+      if (known === undefined) return [];
+      return [[each + 1, { seen: known.seen, sent: known.sent ? [known.sent] : [] }]];
+    }),
+  );
+}
+
+/** The write of the real plan for one slot, if there is one. */
+function plannedFor(
+  coordinator: Coordinator,
+  number: number,
+  drained: readonly number[],
+): SlotState | undefined {
+  const { seal, sights } = coordinator;
+  const alive = new Set(numbers.filter((each) => sights[each]?.isHeld).map((each) => each + 1));
+  const writes = plan({
+    ...{ seal, slots: 2, shards: 1, ledger: ledgerOf(coordinator), alive },
+    ...{ drained: new Set(drained), maxMoving: 1, overdue: new Set<number>(), mayMove: true },
+    ...{ doubts: false, tokenFloor: 0n },
+  });
+  return writes === 'outranked' ? undefined : writes.get(number + 1);
 }
