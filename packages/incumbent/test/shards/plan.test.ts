@@ -18,6 +18,8 @@ import {
 
 const seal: Seal = { number: 1n, nonce: 'a' };
 
+const none = { shard: 0, unfenced: [] };
+
 /** Some slots, their holders, and one coordinator whose writes all land. */
 class World {
   readonly shards: number;
@@ -212,6 +214,25 @@ describe('a coordinator', () => {
     });
     const third = (writes as ReadonlyMap<number, SlotState>).get(3);
     expect(third?.entries.some((entry) => entry.shard === shard)).not.toBe(true);
+  });
+
+  it('asks a slot for nothing while a write to it has no answer', () => {
+    const world = worldOf(2, 4);
+    world.drained.add(1);
+    const situation = world.situation();
+    const seen = world.slots.get(1) as SlotState;
+    expect([...plan(situation)].map(([number]) => number)).toEqual([1]);
+    const ledger = new Map([...situation.ledger, [1, { seen, sent: [seen] }]]);
+    expect(plan({ ...situation, ledger })).toEqual(new Map());
+  });
+
+  it('deletes the older of two entries that are left, and never the newest', () => {
+    const world = new World(2, 1, 10);
+    const slot = newSlot(seal, 2, { count: 1, digest: 0n });
+    const leftWith = (token: bigint) => leftBehind(granted(slot, [{ ...none, token }]));
+    world.slots.set(1, leftWith(5n)).set(2, leftWith(9n));
+    world.settle();
+    expect([...world.slots.values()].map(({ entries }) => entries.length)).toEqual([0, 1]);
   });
 
   it('does not grant a shard that stands nowhere while it doubts', () => {
