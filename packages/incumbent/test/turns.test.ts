@@ -160,3 +160,28 @@ test('a term is confirmed in time while many others begin on a store that answer
   await term[Symbol.asyncDispose]();
   await Promise.all([...others, election].map((each) => each.close()));
 });
+
+test('a process that ends gives its seats back in turn, and after a while all the same', async () => {
+  const clock = new SimulatedClock();
+  const stores = Array.from({ length: 2 * atOnce }, () => new ScriptedStore());
+  const backend = stores[0]?.backend() as ReturnType<ScriptedStore['backend']>;
+  let next = 0;
+  // Each election has a store of its own, and all have one backend.
+  const shared = {
+    ...backend,
+    open: (scope: never) => (stores[next++] as ScriptedStore).backend().open(scope),
+  };
+  const elections = stores.map((store) => candidate(store, clock, {}, { backend: shared }));
+  const terms = await Promise.all(elections.map((election) => election.campaign()));
+  for (const store of stores) store.onSwap = () => lost();
+  const swaps = () => stores.reduce((sum, store) => sum + store.swaps, 0);
+  const before = swaps();
+  const ended = terms.map((term) => term[Symbol.asyncDispose]());
+  await clock.advance(0);
+  expect(swaps() - before).toBe(atOnce);
+  await clock.advance(1_000);
+  expect(swaps() - before).toBe(2 * atOnce);
+  await clock.advance(60_000);
+  await Promise.all(ended);
+  await Promise.all(elections.map((election) => election.close()));
+});
