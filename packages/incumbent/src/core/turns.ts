@@ -5,13 +5,16 @@ import { onAbort } from '../base/wait.ts';
  * Candidates of one backend that may ask its store for a seat at once. A confirmation then waits
  * behind so many requests at most, however many elections begin in one moment.
  */
-const turnsAtOnce = 50;
+const mostAtOnce = 50;
 
 /**
  * A turn that lasts longer does not keep the others waiting. So a store that is silent holds up a
- * candidate for a moment, and not for as long as all the others wait for an answer.
+ * candidate for a moment, and not for as long as all the others wait for an answer. But a store that
+ * is that slow gets half as many at once, down to `fewestAtOnce`, and one more with each attempt that
+ * ends sooner. Otherwise candidates would take the time that the renewals of terms need.
  */
 const longestTurnMs = 1_000;
+const fewestAtOnce = 10;
 
 /** When it began, monotonic. */
 interface Turn {
@@ -33,6 +36,9 @@ export class Turns {
   readonly #inLine: Set<() => void> = new Set();
   readonly #entering: Set<() => void> = new Set();
   #timer: Timer | undefined;
+  #atOnce: number = mostAtOnce;
+  /** When it was last halved, monotonic. */
+  #halvedMs = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -54,19 +60,35 @@ export class Turns {
    */
   async take<T>(attempt: () => Promise<T>, signal: AbortSignal, isInLine: boolean): Promise<T> {
     const turn: Turn = { sinceMs: 0 };
-    if (this.#taken.size < turnsAtOnce) this.#begin(turn);
+    if (this.#taken.size < this.#atOnce) this.#begin(turn);
     else await this.#begun(turn, signal, isInLine ? this.#inLine : this.#entering);
     try {
       return await attempt();
     } finally {
-      this.#taken.delete(turn);
-      this.#next();
+      this.#end(turn);
     }
   }
 
   #begin(turn: Turn): void {
     turn.sinceMs = this.#clock.monotonicMs();
     this.#taken.add(turn);
+  }
+
+  #end(turn: Turn): void {
+    if (this.#taken.delete(turn)) {
+      const tookMs = this.#clock.monotonicMs() - turn.sinceMs;
+      if (tookMs >= longestTurnMs) this.#halve();
+      else if (this.#atOnce < mostAtOnce) this.#atOnce += 1;
+    }
+    this.#next();
+  }
+
+  /** Attempts that began before it was halved say nothing new. */
+  #halve(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#halvedMs < longestTurnMs) return;
+    this.#halvedMs = nowMs;
+    this.#atOnce = Math.max(fewestAtOnce, Math.floor(this.#atOnce / 2));
   }
 
   #begun(turn: Turn, signal: AbortSignal, waiting: Set<() => void>): Promise<void> {
@@ -93,8 +115,9 @@ export class Turns {
     for (const turn of this.#taken) {
       if (nowMs - turn.sinceMs < longestTurnMs) break;
       this.#taken.delete(turn);
+      this.#halve();
     }
-    while (this.#taken.size < turnsAtOnce) {
+    while (this.#taken.size < this.#atOnce) {
       const [go] = this.#inLine.size > 0 ? this.#inLine : this.#entering;
       if (go === undefined) break;
       go();
