@@ -17,7 +17,7 @@ const elections = 200;
 const leaseMs = 15_000;
 /** Of each term, after all of them lead. */
 const confirmations = 2;
-/** What the first client of a store asks once: connections, scripts, leases, a first look. */
+/** The first client of a store asks so much once: connections, scripts, leases, a first look. */
 const once = 60;
 
 /** A client of a store, and what it has been asked so far. */

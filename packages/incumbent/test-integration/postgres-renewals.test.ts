@@ -1,4 +1,4 @@
-/** Renewals of many elections share statements. What befalls one of them befalls no other. */
+/** Renewals of many elections share statements. The fate of one of them is its own. */
 import type { PostgresServer } from '@incumbent/servers';
 import { startMeter, startPostgres } from '@incumbent/servers';
 import pg from 'pg';

@@ -33,9 +33,9 @@ export interface Statements {
    */
   readonly replace: string;
   /**
-   * Replaces many records, none of which anybody is told of: `$1` JSON of an array of objects with
-   * `name`, `record`, `version`, `token`, `held` and `expected`, `$2` lock timeout, `$3` life → a row
-   * with its name for each that was replaced. One that is locked, or not as expected, is left out.
+   * Replaces many records, and tells no candidate. `$1` JSON: an array of objects with `name`,
+   * `record`, `version`, `token`, `held` and `expected`. `$2` lock timeout, `$3` life → a row with
+   * its name for each that was replaced. One that is locked, or not as expected, is left out.
    */
   readonly replaceMany: string;
   /** Writes the first record, whether a candidate has made the row before or not. Without `$9`. */
