@@ -3,9 +3,11 @@
  * backend of it with `leaseBackend`. Then run the conformance scenarios of `incumbent/testing`.
  */
 export type { CandidateInfo } from './base/candidate.ts';
-export type { ActorProcess, Backend, Scope } from './core/contest.ts';
+export type { ActorProcess, Backend, ElectionSummary, Scope } from './core/contest.ts';
+export { noListing, type Wanted } from './core/listing.ts';
 export type { LeaseBackendOptions } from './mechanisms/lease/backend.ts';
 export { leaseBackend } from './mechanisms/lease/backend.ts';
+export type { LeaseLister, LeasePage, ListedLease } from './mechanisms/lease/listing.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from './mechanisms/lease/store.ts';
 export type { LeaseHolding as Holding, LeaseRecord } from './record/lease-record.ts';
 export { decodeLeaseRecord, encodeLeaseRecord } from './record/lease-record.ts';
