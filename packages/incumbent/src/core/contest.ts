@@ -19,6 +19,7 @@ import type {
   View,
 } from '../record/record.ts';
 import type { LiftedHold } from './holds.ts';
+import type { Turns } from './turns.ts';
 
 /** A process of this machine that acts for a term. */
 export interface ActorProcess {
@@ -267,6 +268,8 @@ export interface Scope {
   readonly onAnswer?: (isAnswered: boolean) => void;
   /** True: at its first use, a store makes the things that `init` would make. */
   readonly makesMissing?: boolean;
+  /** Bounds how many candidates of one backend ask for a seat at once. Left out: no bound. */
+  readonly turns?: Pick<Turns, 'take'>;
 }
 
 /** One election on one backend. */
