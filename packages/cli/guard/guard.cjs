@@ -5,7 +5,10 @@
 //
 // Plain CommonJS and three modules: a guard runs beside every program, so it must stay small.
 //
-//   node guard.cjs STOP_MARGIN_MS KILL_MARGIN_MS
+// When the supervisor has died, and its program as well, a process that the supervisor has named
+// gives the seat back. The guard only starts it.
+//
+//   node guard.cjs STOP_MARGIN_MS KILL_MARGIN_MS SUPERVISOR_PID
 //
 // - fd 0-2: the program's, passed on and never touched
 // - fd 3: a socket to the supervisor, with one JSON message a line, both ways
@@ -19,6 +22,8 @@ const judgeEveryMs = 100;
 const beatEveryMs = 200;
 // A process that still lives so long after KILL is reported.
 const lingeringMs = 5_000;
+// The end of its pipe comes shortly before the end of a process.
+const deathWithinMs = 5_000;
 // Of the two-clock law.
 const roundingMs = 5;
 const longestMs = 3_600_000;
@@ -86,11 +91,11 @@ class Countdown {
   }
 }
 
-if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
+if (require.main === module) guard(...process.argv.slice(2, 5).map(Number));
 
 module.exports = { Countdown, groupIsGone, monotonicMs, parseStat, signalGroup };
 
-function guard(stopMarginMs, killMarginMs) {
+function guard(stopMarginMs, killMarginMs, supervisorPid) {
   // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op
   // handler and not SIG_IGN, which Node cannot set. It also keeps USR1 from opening the inspector.
   for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
@@ -100,6 +105,8 @@ function guard(stopMarginMs, killMarginMs) {
   // the terminal or pipe that others write to. Node makes it non-blocking when process.stderr is
   // first looked at, which its sockets do when they are destroyed.
   Object.defineProperty(process, 'stderr', { value: undefined });
+
+  const firstParent = process.ppid;
 
   // Until when the program may run. Only the supervisor extends it.
   const belief = new Countdown();
@@ -111,6 +118,9 @@ function guard(stopMarginMs, killMarginMs) {
   let program;
   // The supervisor is gone, or wants us to go: leave as soon as no program is left.
   let leaving = false;
+  // The process that gives the seat back, and the seat. Undefined: it runs out.
+  let heir;
+  let seat;
   let judgeTimer;
   let beatAtMs = 0;
 
@@ -141,7 +151,13 @@ function guard(stopMarginMs, killMarginMs) {
       else belief.set(message.deadline);
       judge();
     } else if (message.do === 'prepare') prepare(message);
-    else if (message.do === 'leave') leave('stopped');
+    else if (message.do === 'heir') heir = message.heir;
+    else if (message.do === 'seat') seat = message.seat ?? undefined;
+    else if (message.do === 'leave') {
+      // In order, or a program that does not die: the seat is not ours to give.
+      seat = undefined;
+      leave('stopped');
+    }
     else if (message.id !== program?.id || program.exited) return;
     else if (message.do === 'go') go();
     else if (message.do === 'stop') {
@@ -320,7 +336,7 @@ function guard(stopMarginMs, killMarginMs) {
       for (const fd of [3, 5]) child.stdio[fd].destroy();
       program = undefined;
       tell({ say: 'gone', id });
-      if (leaving) process.exit(0);
+      if (leaving) end();
       return;
     }
     complain();
@@ -334,9 +350,35 @@ function guard(stopMarginMs, killMarginMs) {
   }
 
   function leave(because) {
+    if (leaving && program === undefined) return;
     leaving = true;
-    if (program === undefined) process.exit(0);
-    if (!program.exited) kill(because);
+    if (program === undefined) end();
+    else if (!program.exited) kill(because);
+  }
+
+  /** No program is left. */
+  function end() {
+    if (heir === undefined || seat === undefined) process.exit(0);
+    const untilMs = monotonicMs() + deathWithinMs;
+    // A pipe may end without its process. The kernel gives us another parent when no thread of ours
+    // is left, and then only.
+    const look = () => {
+      if (supervisorPid !== firstParent) process.exit(0);
+      if (process.ppid !== supervisorPid) bequeath();
+      else if (monotonicMs() < untilMs) setTimeout(look, 5);
+      else process.exit(0);
+    };
+    look();
+  }
+
+  /** Starts the process that gives the seat back, and leaves it alone. */
+  function bequeath() {
+    const { argv, cwd, env, input } = heir;
+    const stdio = ['pipe', 'ignore', 'inherit'];
+    const child = spawn(process.execPath, argv, { cwd, env, stdio, detached: true });
+    child.on('error', () => process.exit(0));
+    child.stdin.on('error', () => process.exit(0));
+    child.stdin.end(JSON.stringify({ ...input, seat }), () => process.exit(0));
   }
 }
 

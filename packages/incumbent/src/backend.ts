@@ -1,9 +1,11 @@
 /**
- * For writers of a backend. Implement `LeaseStore` (a read and a conditional write), and make a
+ * For writers of a backend, and for processes that give the seat of a dead leader back. Implement `LeaseStore` (a read and a conditional write), and make a
  * backend of it with `leaseBackend`. Then run the conformance scenarios of `incumbent/testing`.
  */
 export type { CandidateInfo } from './base/candidate.ts';
 export type { ActorProcess, Backend, Scope } from './core/contest.ts';
+export { type GiveBackSeatOptions, giveBackSeat } from './core/give-back-seat.ts';
+export type { SeatIdentity } from './core/seat-identity.ts';
 export type { LeaseBackendOptions } from './mechanisms/lease/backend.ts';
 export { leaseBackend } from './mechanisms/lease/backend.ts';
 export type { LeaseStore, Reading, SwapResult, Version } from './mechanisms/lease/store.ts';

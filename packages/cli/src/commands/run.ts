@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
 import { createElection, formatDuration, parseDuration, StoreUnsuitableError } from 'incumbent';
 import { missingPlace } from '../ask.ts';
@@ -7,10 +8,12 @@ import type { Context, OpenStore } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { othersThan } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
+import type { Heir } from '../guard/index.ts';
 import { findProgram } from '../guard/index.ts';
-import type { RunOptions } from '../options.ts';
+import type { RunOptions, TimingFlags } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
+import type { Bequest } from '../run/give-seat-back.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
 import { fenceHook } from '../run/leadership.ts';
 import { patienceMs } from '../run/reach-store.ts';
@@ -19,6 +22,8 @@ import { Runner } from '../run/runner.ts';
 import { requireCommand, runShellCheck } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
+/** The built one, also for our own tests. */
+const heirFile = fileURLToPath(new URL('../../dist/run/give-seat-back.js', import.meta.url));
 /** Two checks are at least this far apart. */
 const shortestCheckMs = 10;
 /** Longer than this a start does not wait for a hint. */
@@ -96,6 +101,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     stopMarginMs,
     killMarginMs: killMarginMs(election.timing),
     stdin: options.stdin === true,
+    ...(options.releaseOnCrash && { heir: heirOf(options, context) }),
     onTrouble: ({ code, message }) =>
       events.emit({ event: 'trouble', sentence: message, fields: { code } }),
   });
@@ -112,6 +118,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
   const campaign: CampaignOnceOptions & { holdAtLeast?: string } = {
     actors: 'declared',
     onBelief: (deadline) => guard.belief(deadline),
+    ...(options.releaseOnCrash && { onSeat: (seat) => guard.seat(seat) }),
     onUnclean: onUnclean.map((command) => fenceHook(command, programEnv, cwd, runner)),
     ...(readiness === undefined ? {} : { ready: 'manual' }),
     ...(options.readyTimeout === undefined ? {} : { readyTimeout: options.readyTimeout }),
@@ -139,6 +146,16 @@ export async function run(options: RunOptions, context: Context): Promise<number
   } finally {
     stopFollowing?.();
   }
+}
+
+/** The process that gives our seat back when we and the program are dead. */
+function heirOf({ election, store, json, ...flags }: RunOptions, { env, cwd }: Context): Heir {
+  const { lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout } = flags;
+  const timing: TimingFlags = definedEntries({
+    ...{ lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout },
+  });
+  const input: Bequest = { election, store, timing, json: json === true, pid: process.pid };
+  return { argv: [heirFile], cwd, env: definedEntries(env), input };
 }
 
 /** Tells where the election is held, makes what is missing there, and warns of what looks wrong. */

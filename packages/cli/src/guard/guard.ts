@@ -12,7 +12,7 @@ import { guardFile } from './group.ts';
 import { withoutNodeVariables } from './node-variables.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
-import type { FromGuard, ToGuard } from './protocol.ts';
+import type { FromGuard, Heir, ToGuard } from './protocol.ts';
 import { monotonicMs } from './protocol.ts';
 import type { Deferred } from './wait.ts';
 import { bounded, deferred } from './wait.ts';
@@ -24,6 +24,8 @@ export interface GuardOptions {
   readonly killMarginMs: number;
   /** Programs read our stdin. Default: they read /dev/null. */
   readonly stdin?: boolean;
+  /** Gives the seat back when we and the program are dead. Default: the seat runs out. */
+  readonly heir?: Heir;
   /** Gets trouble that no promise reports, for a line on stderr. Must not throw. */
   readonly onTrouble?: (trouble: GuardError) => void;
 }
@@ -97,7 +99,7 @@ export class Guard {
     }
     signal?.throwIfAborted();
     keepOutputBlocking();
-    const margins = [stopMarginMs, killMarginMs].map(String);
+    const margins = [stopMarginMs, killMarginMs, process.pid].map(String);
     const child = spawn(process.execPath, [...smallMemory, guardFile, ...margins], {
       // A session of its own: a terminal's Ctrl-C or Ctrl-Z is for us.
       detached: true,
@@ -110,6 +112,7 @@ export class Guard {
       throw new GuardError('GUARD_FAILED', `the guard could not be started: ${error.message}`);
     }
     const guard = new Guard(child, child.pid, options);
+    if (options.heir !== undefined) guard.#send({ do: 'heir', heir: options.heir });
     try {
       await bounded(guard.#up.promise, startWithinMs, 'the guard to start', signal);
     } catch (error) {
@@ -153,6 +156,14 @@ export class Guard {
     if (deadline === undefined) this.#belief.clear();
     else this.#belief.set(deadline);
     this.#send({ do: 'belief', deadline: deadline ?? null });
+  }
+
+  /**
+   * What the heir has to know of our seat, before that can matter; undefined: there is none to give
+   * back. Only for a guard that holds all programs of that term.
+   */
+  seat(seat: object | undefined): void {
+    this.#send({ do: 'seat', seat: seat ?? null });
   }
 
   /**

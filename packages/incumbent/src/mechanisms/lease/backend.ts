@@ -4,12 +4,14 @@ import type {
   AdminRequest,
   AdminResult,
   Backend,
+  DeadLeader,
   ElectionBackend,
   Scope,
   Snapshot,
 } from '../../core/contest.ts';
 import type { View } from '../../record/record.ts';
 import { administerLease } from './administer.ts';
+import { giveBackLease } from './give-back-for-dead.ts';
 import { inspectLease, observeLease } from './observer.ts';
 import { LeaseRace } from './race.ts';
 import type { LeaseStore } from './store.ts';
@@ -72,6 +74,10 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
 
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult> {
     return administerLease(this.#store, this.#scope, request, signal);
+  }
+
+  giveBackFor(leader: DeadLeader, signal: AbortSignal): Promise<boolean> {
+    return giveBackLease(this.#store, this.#scope, leader, signal);
   }
 
   /** The leader first, then the waiting candidates. */
