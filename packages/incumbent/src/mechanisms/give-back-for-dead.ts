@@ -12,10 +12,10 @@ const mostTries = 5;
 export interface LookForDead<Record> {
   readonly record: Record | undefined;
   /**
-   * Replaces that very record. A rejected write may have landed.
-   * @returns false when it certainly has not
+   * Replaces that very record. A rejected write may have landed. `conflict`: this one has not.
+   * `gone`: nor may it be tried again.
    */
-  readonly write: (next: Record) => Promise<boolean>;
+  readonly write: (next: Record) => Promise<'ok' | 'conflict' | 'gone'>;
 }
 
 /**
@@ -29,14 +29,17 @@ export async function giveBackForDead<Record extends ElectionRecord>(
   signal: AbortSignal,
 ): Promise<boolean> {
   const nonces = new Set<string>();
+  let isGone = false;
   for (let tries = 1; ; tries += 1) {
     try {
       const { record, write } = await look();
       if (record !== undefined && nonces.has(record.nonce)) return true;
-      if (record === undefined || !isSeatOf(leader, record)) return false;
+      if (isGone || record === undefined || !isSeatOf(leader, record)) return false;
       const writing = { nonce: uniqueId(), wallMs: clock.wallMs() };
       nonces.add(writing.nonce);
-      if (await write(releasedForDead(record, leader.hasWorkEnded, writing))) return true;
+      const outcome = await write(releasedForDead(record, leader.hasWorkEnded, writing));
+      if (outcome === 'ok') return true;
+      isGone = outcome === 'gone';
       if (tries >= mostTries) return false;
     } catch (error) {
       signal.throwIfAborted();

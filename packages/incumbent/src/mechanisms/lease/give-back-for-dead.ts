@@ -19,7 +19,7 @@ export function giveBackLease(
       record,
       write: async (next: NonNullable<typeof record>) => {
         const result = await swapStore(store, scope, { record: next, version }, signal);
-        return result.outcome === 'ok';
+        return result.outcome;
       },
     };
   };

@@ -19,7 +19,6 @@ export function giveBackPlace(
   signal: AbortSignal,
 ): Promise<boolean> {
   const ask = asking(scope, signal);
-  let isGone = false;
   const look = async () => {
     await ask('catching up', (operation) => store.sync(operation));
     const { record, version } = await ask('reading', (operation) => store.read(operation));
@@ -27,10 +26,9 @@ export function giveBackPlace(
     const write = async (next: QueueRecord) => {
       const change = { record: next, version, remove: place === undefined ? [] : [place] };
       const result = await ask('giving a seat back', (operation) => store.amend(change, operation));
-      isGone = result.outcome === 'gone';
-      return result.outcome === 'ok';
+      return result.outcome;
     };
-    return { record: isGone ? undefined : record, write };
+    return { record, write };
   };
   return giveBackForDead(scope, leader, look, signal);
 }
