@@ -1001,11 +1001,9 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'a witness writes over whatever has come meanwhile',
     edits: [
       {
-        file: 'mechanisms/lease/give-back-for-dead.js',
-        find: 'const result = await swapStore(store, scope, { record: next, version }, signal);',
-        replace:
-          'const { version: present } = await readStore(store, scope, signal);' +
-          'const result = await swapStore(store, scope, { record: next, version: present }, signal);',
+        file: 'mechanisms/give-back-for-dead.js',
+        find: '!isSeatOf(leader, record)',
+        replace: 'record.holding === undefined || (tries === 1 && !isSeatOf(leader, record))',
       },
     ],
     breaks: [...s1, 'witness', 'tokens'],
@@ -1027,7 +1025,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       {
         file: 'record/transitions.js',
         find: 'if (!hasWorkEnded || !hasLed(holding)) {',
-        replace: 'record = { ...record, unfenced: [] };\n    if (!hasWorkEnded || !hasLed(holding)) {',
+        replace:
+          'record = { ...record, unfenced: [] };\n    if (!hasWorkEnded || !hasLed(holding)) {',
       },
     ],
     breaks: ['fencing'],

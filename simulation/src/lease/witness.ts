@@ -46,6 +46,11 @@ export class WitnessHost {
         [1, random.next() * 4],
       ]);
     world.at(Math.max(world.nowMs, deadAtMs) + afterMs, () => {
+      // On its way for so long that a successor may come before it, or a renewal of the dead.
+      if (random.chance(0.4)) {
+        const requestMs = scenario.leaseMs * random.next();
+        this.#link.armed.push({ kind: 'swap', fate: { requestMs } });
+      }
       const death = { process, token: BigInt(seat.token), hasWorkEnded };
       new Witness(this.#sim, this.#host, this.#link, death).giveBack({ ...seat, nonces: told });
       return true;
