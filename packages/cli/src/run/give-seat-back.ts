@@ -2,6 +2,7 @@
  * A process of its own: gives back the seat of a supervisor that is dead, as its program is. The
  * guard starts it (../guard/README.md) and then ends, so nothing waits for it. It bounds itself.
  */
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { SeatIdentity } from 'incumbent/backend';
 import { giveBackSeat } from 'incumbent/backend';
@@ -28,10 +29,15 @@ const endWithinMs = 2_000;
 
 // A manager of services that sees the supervisor die sends TERM to all that it has left.
 for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.on(name, () => {});
-// Others write to the same pipe: Node makes it non-blocking when process.stderr is looked at.
-Object.defineProperty(process, 'stderr', { value: undefined });
+// Others write to the same pipe: Node makes it non-blocking when process.stderr is looked at, as
+// clients of stores do.
+Object.defineProperty(process, 'stderr', { value: nowhere() });
 
 void main().finally(() => process.exit());
+
+function nowhere(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
 
 async function main(): Promise<void> {
   const { seat, ...bequest } = JSON.parse(await text(process.stdin)) as Bequest & {

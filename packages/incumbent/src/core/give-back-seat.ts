@@ -1,4 +1,5 @@
 import { checkElectionName } from '../base/candidate.ts';
+import type { Clock } from '../base/clock.ts';
 import { systemClock } from '../base/clock.ts';
 import { uniqueId } from '../base/identity.ts';
 import type { TimingOptions } from '../base/timing.ts';
@@ -14,6 +15,8 @@ export interface GiveBackSeatOptions extends TimingOptions {
   /** The work is dead as well: the term ended clean. False: the next leader runs its fence hooks. */
   readonly hasWorkEnded: boolean;
   readonly signal: AbortSignal;
+  /** Time source, for tests. Default: the clocks of the machine. */
+  readonly clock?: Clock;
   /** Told of attempts that failed. */
   readonly onTrouble?: (what: string, error: unknown) => void;
 }
@@ -28,7 +31,7 @@ export async function giveBackSeat(options: GiveBackSeatOptions): Promise<boolea
   const { name, backend, seat, hasWorkEnded, signal, onTrouble = () => {} } = options;
   const opened = backend.open({
     election: checkElectionName(name),
-    clock: systemClock,
+    clock: options.clock ?? systemClock,
     timing: resolveTiming(options, backend.limits),
     random: Math.random,
     uniqueId,
