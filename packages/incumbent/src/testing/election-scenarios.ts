@@ -44,7 +44,7 @@ async function deadLeader(context: Context) {
     if (told === undefined) throw new Error('a leads, and no witness was told');
     return told;
   };
-  return { a, b, first, seat, clock };
+  return { b, first, seat, clock };
 }
 
 async function giveBack(
@@ -153,7 +153,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
   {
     name: 'a witness of its death gives the seat of a leader back, and what the dead one sends later changes nothing',
     async run(context) {
-      const { a, b, first, seat, clock } = await deadLeader(context);
+      const { b, first, seat, clock } = await deadLeader(context);
       const fenced: string[] = [];
       const onUnclean = (predecessor: { id: string }) => void fenced.push(predecessor.id);
       const following = background(b.campaign({ onUnclean }));
@@ -184,7 +184,7 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
   {
     name: 'a witness gives back nothing but the very term that it saw end, and leaves it to be fenced if the work may live',
     async run(context) {
-      const { a, b, first, seat, clock } = await deadLeader(context);
+      const { b, first, seat, clock } = await deadLeader(context);
       const { nonces, ...rest } = seat();
       const others: readonly Partial<SeatIdentity>[] = [
         { id: 'b' },
