@@ -16,6 +16,8 @@ try {
   const rest = [
     () => check('oxlint', tool('oxlint/bin/oxlint', '--type-aware')),
     () => check('types of the tests', tsc('-p', 'tsconfig.test.json', '--noEmit')),
+    () => check('types of the pages', tsc('-p', 'packages/cli/web/tsconfig.json')),
+    () => check('types of their tests', tsc('-p', 'packages/cli/test-integration/web')),
     ...publicPackages.map((path) => () => checkPackage(path)),
     () => check('prose', [process.execPath, 'scripts/prose.mjs']),
     () => check('biome', tool('@biomejs/biome/bin/biome', ...biome)),

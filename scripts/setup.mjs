@@ -1,9 +1,9 @@
-// Installs and builds what is missing; says nothing and takes a moment when nothing is.
+// Installs and builds what is missing, pages too; says nothing and takes a moment when nothing is.
 //
 //   node scripts/setup.mjs [--no-build | --for FOLDER]
 //
 // `--for packages/cli` builds that project and the ones that it refers to, and no other.
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { must, root, seconds, tsc } from './lib/run.mjs';
@@ -27,6 +27,18 @@ if (!options['no-build']) {
   if (buildTimes(projects).some((time, i) => time !== before[i])) {
     console.log(`setup: built in ${seconds(ms)}`);
   }
+  if (pagesAreOld()) await must([process.execPath, 'packages/cli/web/build.mjs']);
+}
+
+/** The pages that commands serve are bundled, and so no part of `tsc -b`. */
+function pagesAreOld() {
+  const cli = join(root, 'packages/cli');
+  const made = statSync(join(cli, 'assets'), { throwIfNoEntry: false });
+  const sources = readdirSync(join(cli, 'web'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  // Types of the command are all that a page has of `src`, but for a few constants.
+  return made === undefined || sources.some((file) => statSync(file).mtimeMs > made.mtimeMs);
 }
 
 /**

@@ -56,6 +56,7 @@ describe('the verdict on a cut', () => {
     boundMs: 9_600,
     apartMs: 3_000,
     tokensRise: true,
+    notPlayed: undefined,
     longestGapMs: 4,
   };
   const verdict = (change: Partial<Outcome>) => faultsOf({ ...well, ...change }, limits);
@@ -70,6 +71,19 @@ describe('the verdict on a cut', () => {
     expect(verdict({ apartMs: undefined })).toEqual(['A did not lead']);
     const killed = { ...plan, scenario: 'quiet, killed' } as const;
     expect(verdict({ plan: killed, apartMs: undefined })).toEqual([]);
+  });
+
+  it('looks only for two leaders and tokens where the scenario did not happen', () => {
+    const notPlayed = 'the place of A was gone before';
+    const late = { notPlayed, takeoverMs: 60_000, apartMs: undefined };
+    expect(verdict(late)).toBeUndefined();
+    expect(verdict({ ...late, overlapMs: 3 })).toEqual(['two leaders for 3.0 ms']);
+    expect(verdict({ ...late, tokensRise: false })).toEqual(['the token does not rise']);
+    const row = { plan, fault: 'cut' as const, errors: ['x'] };
+    const outcomes = [well, { ...well, ...late, takeoverMs: -2_000 }];
+    expect(table([{ ...row, outcomes }]).split('\n')[1]).toMatch(
+      /cut off +4 s +1 \(\+1 failed, \+1 not played\) +0 s +7\.0 s/,
+    );
   });
 
   it('does not judge time in the tests', () => {

@@ -37,6 +37,8 @@ export interface Outcome {
   /** From A's last word to B's first; undefined where A did not lead. */
   readonly apartMs: number | undefined;
   readonly tokensRise: boolean;
+  /** Why its scenario did not happen: then it is only judged for two leaders. */
+  readonly notPlayed: string | undefined;
   /** Between two looks of a leader at what it believes. */
   readonly longestGapMs: number;
 }
@@ -49,6 +51,7 @@ export class ElectionUnderFault {
   readonly #name: string;
   readonly #around: Surroundings;
   #placeGoneMs: number | undefined;
+  #notPlayed: string | undefined;
 
   constructor(plan: ElectionPlan, name: string, around: Surroundings) {
     this.plan = plan;
@@ -104,7 +107,12 @@ export class ElectionUnderFault {
     if (this.plan.scenario !== moment) return;
     const place = this.a.find('leading')?.place;
     if (place === undefined) throw new Error(`${this.#name}: A has no place to delete`);
-    await this.#around.operator.delete(place);
+    try {
+      await this.#around.operator.delete(place);
+    } catch (error) {
+      if (!(error instanceof NoNodeError)) throw error;
+      this.#notPlayed = 'the place of A was gone before the operator deleted it';
+    }
   }
 
   /** Resolves when B leads, and A does not say any more that it does. */
@@ -140,6 +148,7 @@ export class ElectionUnderFault {
       takeoverMs: first.fromMs - faultMs,
       boundMs: plan.timeoutMs * (1 + beliefPart) + 2 * this.#around.tickMs,
       apartMs: untilMs === undefined ? undefined : first.fromMs - untilMs,
+      notPlayed: this.#notPlayed,
       tokensRise: plan.who !== 'ours' || tokensRise(said),
       longestGapMs,
     };

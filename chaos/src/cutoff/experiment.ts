@@ -5,7 +5,7 @@ import type { ElectionPlan, RoundPlan } from './plan.ts';
 import { planRun } from './plan.ts';
 import { recordRound, writeRecording } from './recording.ts';
 import type { Row } from './report.ts';
-import { describeElection, faultsOf, legend, table } from './report.ts';
+import { describeElection, faultsOf, isPlayed, legend, table } from './report.ts';
 import { playRound } from './round.ts';
 import type { Settings } from './settings.ts';
 
@@ -90,6 +90,10 @@ function conclude(rows: readonly Row[], settings: Settings): number {
   for (const { plan, fault, outcomes, errors } of rows) {
     const what = `${describeElection(plan, fault)}, session timeout ${plan.timeoutMs} ms`;
     for (const error of errors) failures.push(`${what}: ${error}`);
+    const [first] = outcomes;
+    if (first !== undefined && !outcomes.some(isPlayed)) {
+      failures.push(`${what}: never played: ${first.notPlayed}`);
+    }
     for (const outcome of outcomes) {
       const faults = faultsOf(outcome, { tickMs, servesMs, judgeBound });
       if (faults === undefined) continue;

@@ -40,6 +40,7 @@ export function faultsOf(
   const found: string[] = [];
   if (overlapMs > 0) found.push(`two leaders for ${seconds(overlapMs)}`);
   if (!outcome.tokensRise) found.push('the token does not rise');
+  if (outcome.notPlayed !== undefined) return found.length > 0 ? found : undefined;
   if (limits.judgeBound && takeoverMs > boundMs) {
     found.push(`B led ${seconds(takeoverMs)} after the fault, and not within ${seconds(boundMs)}`);
   }
@@ -53,12 +54,12 @@ export function table(rows: readonly Row[]): string {
   const titles = ['A leads, and its server is', 'session', 'runs', 'two leaders', 'B leads after'];
   const lines = rows.map(({ plan, fault, outcomes, errors }) => {
     const overlaps = outcomes.map(({ overlapMs }) => overlapMs);
-    const takeovers = outcomes.map(({ takeoverMs }) => takeoverMs);
-    const apart = outcomes.flatMap(({ apartMs }) => apartMs ?? []);
+    const takeovers = outcomes.filter(isPlayed).map(({ takeoverMs }) => takeoverMs);
+    const apart = outcomes.filter(isPlayed).flatMap(({ apartMs }) => apartMs ?? []);
     return [
       describeElection(plan, fault),
       seconds(plan.timeoutMs, 0),
-      `${outcomes.length}${errors.length > 0 ? ` (+${errors.length} failed)` : ''}`,
+      runsOf({ outcomes, errors }),
       range(overlaps),
       range(takeovers),
       plan.who !== 'ours' ? '-' : seconds(outcomes[0]?.boundMs ?? 0),
@@ -81,9 +82,24 @@ export function table(rows: readonly Row[]): string {
     .join('\n');
 }
 
+/** Otherwise its scenario did not happen. */
+export function isPlayed({ notPlayed }: Outcome): boolean {
+  return notPlayed === undefined;
+}
+
+function runsOf({ outcomes, errors }: Pick<Row, 'outcomes' | 'errors'>): string {
+  const played = outcomes.filter(isPlayed).length;
+  const rest = [
+    ...(errors.length > 0 ? [`+${errors.length} failed`] : []),
+    ...(played < outcomes.length ? [`+${outcomes.length - played} not played`] : []),
+  ];
+  return rest.length > 0 ? `${played} (${rest.join(', ')})` : String(played);
+}
+
 export const legend = `two leaders: how long both would have said yes, at most (0 s: never). B leads after: from the fault on.
 bound: session timeout + belief + 2 ticks. least pause: from A's last yes to B's first.
-longest gap: between two looks of a leader at itself.`;
+longest gap: between two looks of a leader at itself. not played: A's session had run out before the operator
+deleted its place, so only two leaders are looked for.`;
 
 function range(values: readonly number[]): string {
   if (values.length === 0) return '-';

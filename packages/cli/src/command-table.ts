@@ -393,9 +393,27 @@ export const commands: readonly CommandEntry[] = [
       'Five candidates compete on this machine. The leader is killed, the next is frozen, the ' +
       'next is asked to resign. Their program leaves a line in a log for everything it does; at ' +
       'the end the log is searched for moments with two leaders. Ends with 0 if there was none.',
-    examples: [{ line: 'incumbent demo', about: 'under a minute, touches nothing of yours' }],
+    examples: [
+      { line: 'incumbent demo', about: 'under a minute, touches nothing of yours' },
+      {
+        line: 'incumbent demo --web',
+        about: 'in the browser: kill, freeze, thaw and resign them yourself',
+      },
+    ],
     define: (command) => {
       command.addOption(jsonOption());
+      command.addOption(
+        option(
+          '--web',
+          'show it in the browser, where you decide who is killed, frozen, or resigns',
+        ),
+      );
+      command.addOption(
+        option(
+          '--listen <host:port>',
+          'where --web is served (default: a free port of 127.0.0.1)',
+        ).argParser(listenAddress),
+      );
     },
     load: async () => (await import('./commands/demo.ts')).demo,
   }),

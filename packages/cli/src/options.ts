@@ -167,4 +167,8 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-export type DemoOptions = Pick<StoreOptions, 'json'>;
+export interface DemoOptions extends Pick<StoreOptions, 'json'> {
+  /** A person plays it in a browser. */
+  readonly web?: true;
+  readonly listen?: ListenAddress;
+}

@@ -189,10 +189,38 @@ test.concurrent('an agent without --fence does not take over from one without --
   expect(outcome).toMatchObject({
     event: 'takeover-failed',
     error: expect.stringMatching(
-      /"a" did not tell that its service has a guard \(--pid\), and this agent has no/,
+      /"a" could not be fenced: its agent had no guard \(--pid\), and this agent has no --fence/,
     ),
   });
   expect(await a.role()).toBe('active 1');
+  // Operators see it from anywhere.
+  await b.agent.event('ended');
+  const { stdout } = await lab.cli('status', '-e', 'db', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    state: 'vacant',
+    unfenced: [
+      { id: 'a', token: '1', failure: { by: 'b', why: expect.stringMatching(/had no guard/) } },
+    ],
+  });
+});
+
+test.concurrent('--pid names no process: such a candidate does not wait, and a good service keeps the seat', async ({
+  lab,
+}) => {
+  const [a] = (await cluster(lab, ['a'], noWait)) as [ServiceNode];
+  const fencing = ['--pid', lab.path('none')];
+  const b = await ServiceNode.start(lab, 'b', { ...noWait, fencing });
+  expect(await b.agent.event('process-not-found')).toMatchObject({
+    error: expect.stringMatching(/none cannot be read \(ENOENT\): let the service write/),
+  });
+  expect(await lab.cli(...failover, '--to', 'b')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/"b" is not waiting .*health check fails/),
+  });
+  expect(await a.role()).toBe('active 1');
+  // It waits as soon as the file names a process.
+  lab.write('none', `${b.pid}\n`);
+  await b.takesPart();
 });
 
 test.concurrent('where nothing listens at the address that was told, sshfence would believe it', async ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { leastColumns, picture, pictureRows } from '../src/demo/picture.ts';
-import type { Condition, Mark } from '../src/demo/scene.ts';
 import { Scene } from '../src/demo/scene.ts';
+import type { Condition, Mark } from '../src/demo/snapshot.ts';
 import type { Paint } from '../src/terminal/style.ts';
 import { columnsOf } from '../src/terminal/text.ts';
 
@@ -19,7 +19,7 @@ function scene(nowMs: number, lanes: Readonly<Record<string, Told>>): Scene {
   for (const lane of scene.lanes) {
     const { conditions = [], work = [], marks = [] } = lanes[lane.id]!;
     for (const [sinceMs, condition] of conditions) lane.conditions.push({ sinceMs, condition });
-    for (const [fromMs, toMs] of work) lane.work.push({ fromMs, toMs });
+    for (const [fromMs, toMs] of work) lane.work.push({ fromMs, toMs, token: 1n });
     for (const [atMs, mark] of marks) lane.marks.push({ atMs, mark });
   }
   Object.defineProperty(scene, 'nowMs', { value: nowMs });

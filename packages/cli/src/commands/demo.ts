@@ -7,23 +7,35 @@ import { Fleet } from '../demo/fleet.ts';
 import { inSeconds, leastColumns, picture, pictureRows } from '../demo/picture.ts';
 import { Scene } from '../demo/scene.ts';
 import { Screen } from '../demo/screen.ts';
+import type { Act } from '../demo/snapshot.ts';
+import { acts } from '../demo/snapshot.ts';
 import type { Telling } from '../demo/story.ts';
 import { candidateIds, play } from '../demo/story.ts';
-import { CommandError, exitCodes } from '../failure.ts';
-import type { DemoOptions } from '../options.ts';
+import { WebStage } from '../demo/web-stage.ts';
+import { CommandError, exitCodes, InterruptedError, UsageError } from '../failure.ts';
+import type { DemoOptions, ListenAddress } from '../options.ts';
 import { painter } from '../terminal/style.ts';
 import { padStart, toJson } from '../terminal/text.ts';
 import { FencedLog } from '../trial/fenced-log.ts';
 import type { Violation } from '../trial/judge.ts';
+import { waitUntil } from '../trial/wait-until.ts';
+import { LiveValues } from '../web/live-values.ts';
+import { ActionError, servePage } from '../web/page-server.ts';
 import { within } from '../within.ts';
 
 const lease = '3s';
 /** The whole story takes some 15 s. */
 const longestMs = 55_000;
+/** In the browser. The log grows by some 1 MB a minute. */
+const longestWebMs = 1_800_000;
+const frameMs = 100;
 
 export async function demo(options: DemoOptions, context: Context): Promise<number> {
   if (context.platform === 'win32') {
     throw new CommandError('UNSUPPORTED', exitCodes.usage, '`demo` needs Linux or macOS');
+  }
+  if (options.listen !== undefined && options.web !== true) {
+    throw new UsageError('--listen says where --web is served: give --web as well');
   }
   const { stdout, env } = context;
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'incumbent-demo-')));
@@ -35,12 +47,12 @@ export async function demo(options: DemoOptions, context: Context): Promise<numb
     signal: context.signal,
   });
   const fleet = new Fleet({ election: 'demo', store: store.url, lease }, log, scene);
-  log.onEffect((effect) => scene.works(effect));
 
   const columns = () => stdout.columns ?? 80;
   const live =
     stdout.isTTY === true &&
     options.json !== true &&
+    options.web !== true &&
     env['TERM'] !== 'dumb' &&
     columns() >= leastColumns &&
     (stdout.rows ?? 24) > pictureRows;
@@ -65,10 +77,17 @@ export async function demo(options: DemoOptions, context: Context): Promise<numb
   try {
     const election = createElection({ name: fleet.election, backend: store.backend, lease });
     try {
-      await within(longestMs, 'the demo', context.signal, (signal) => {
-        const vacate = () => election.vacate({ signal });
-        return Promise.race([play({ scene, fleet, log, tell, vacate }, signal), fleet.broken]);
-      });
+      const vacate = () => election.vacate({ signal: context.signal });
+      if (options.web === true) {
+        const stage = new WebStage(scene, fleet, log, vacate);
+        const show = (url: string) => print(`open ${url}`, { event: 'serving', url });
+        await serve(stage, fleet, options.listen, show, context.signal);
+      } else {
+        log.onEffect((effect) => scene.works(effect));
+        await within(longestMs, 'the demo', context.signal, (signal) =>
+          Promise.race([play({ scene, fleet, log, tell, vacate }, signal), fleet.broken]),
+        );
+      }
     } finally {
       await election.close();
       scene.freeze();
@@ -102,6 +121,49 @@ export async function demo(options: DemoOptions, context: Context): Promise<numb
     process.off('exit', lastResort);
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+/** Until Ctrl-C, or until its time is over. */
+async function serve(
+  stage: WebStage,
+  fleet: Fleet,
+  address: ListenAddress = { host: '127.0.0.1', port: 0 },
+  show: (url: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const live = new LiveValues();
+  const server = await servePage({
+    address,
+    page: 'demo',
+    live,
+    act: async (action) => {
+      await stage.act(...readAction(action));
+      return {};
+    },
+  });
+  const frame = setInterval(() => live.set('stage', stage.snapshot()), frameMs);
+  try {
+    for (const id of candidateIds) fleet.start(id);
+    show(server.url);
+    const isOver = waitUntil(() => false, longestWebMs, signal).catch((error: unknown) => {
+      // Its usual end.
+      if (!(error instanceof InterruptedError)) throw error;
+    });
+    await Promise.race([isOver, fleet.broken]);
+  } finally {
+    clearInterval(frame);
+    server.close();
+  }
+}
+
+/** @throws ActionError */
+function readAction(action: unknown): [act: Act, candidate: string] {
+  const { act, candidate } = Object(action) as Record<string, unknown>;
+  const known = acts.find((each) => each === act);
+  if (known === undefined || typeof candidate !== 'string') {
+    throw new ActionError(`an action is one of ${acts.join(', ')}, with a candidate`);
+  }
+  return [known, candidate];
 }
 
 function sumUp(effects: number, terms: number, overlaps: number): string {

@@ -3,11 +3,12 @@ import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
+import { span } from '../output/span.ts';
 import { painter } from '../terminal/style.ts';
 import type { Cell } from '../terminal/table.ts';
 import { table } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function history(options: ElectionQuestion, context: Context): Promise<number> {
   const snapshot = await look(options, context, async ({ election, signal, noteNeverLed }) => {
@@ -56,12 +57,14 @@ interface TermRow {
   /** Undefined: it still leads. */
   readonly toUnixMs: number | undefined;
   readonly why: string | undefined;
+  /** The next leader has to fence it first. */
+  readonly unfenced?: true;
   /** How long the seat was vacant before; null where that is not known. */
   readonly gapBeforeMs: number | null;
 }
 
 /** The past terms, the oldest first, and the present one. */
-export function termsOf({ history, view }: Snapshot): readonly TermRow[] {
+export function termsOf({ history, view, unfenced }: Snapshot): readonly TermRow[] {
   const terms: Omit<TermRow, 'gapBeforeMs'>[] = [...history];
   if (view.state === 'led' && view.leader !== undefined && view.token !== undefined) {
     const { id, incarnation } = view.leader;
@@ -73,12 +76,16 @@ export function termsOf({ history, view }: Snapshot): readonly TermRow[] {
     // After an unclean end only its successor's beginning is known, and that is what `to` says.
     const isKnown = before?.toUnixMs !== undefined && before.why !== 'unclean';
     const gapBeforeMs = isKnown ? Math.max(0, fromUnixMs - (before.toUnixMs ?? 0)) : null;
-    return { token, id, incarnation, fromUnixMs, toUnixMs, why, gapBeforeMs };
+    const isUnfenced = unfenced.some(
+      (leader) => leader.token === token && leader.incarnation === incarnation,
+    );
+    const row = { token, id, incarnation, fromUnixMs, toUnixMs, why, gapBeforeMs };
+    return isUnfenced ? { ...row, unfenced: true } : row;
   });
 }
 
 function asRow(term: TermRow, nowUnixMs: number): Cell[] {
-  const { token, id, fromUnixMs, toUnixMs, why, gapBeforeMs } = term;
+  const { token, id, fromUnixMs, toUnixMs, why, gapBeforeMs, unfenced } = term;
   return [
     { text: String(token) },
     { text: visible(id) },
@@ -88,7 +95,10 @@ function asRow(term: TermRow, nowUnixMs: number): Cell[] {
     { text: gapBeforeMs === null ? '' : span(gapBeforeMs) },
     why === undefined
       ? { text: 'leads', tone: 'good' }
-      : { text: visible(why), ...(badEnds.has(why) ? { tone: 'bad' as const } : {}) },
+      : {
+          text: `${visible(why)}${unfenced ? ', not fenced' : ''}`,
+          ...(badEnds.has(why) ? { tone: 'bad' as const } : {}),
+        },
   ];
 }
 

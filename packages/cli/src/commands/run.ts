@@ -19,13 +19,11 @@ import { fenceHook } from '../run/leadership.ts';
 import { patienceMs } from '../run/reach-store.ts';
 import type { Readiness } from '../run/readiness.ts';
 import { Runner } from '../run/runner.ts';
-import { requireCommand, runShellCheck } from '../run/shell-check.ts';
+import { requireCommand, runShellCheck, shortestCheckMs } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
 /** The built one, also for our own tests. */
 const heirFile = fileURLToPath(new URL('../../dist/run/give-seat-back.js', import.meta.url));
-/** Two checks are at least this far apart. */
-const shortestCheckMs = 10;
 /** Longer than this a start does not wait for a hint. */
 const hintMs = 2_000;
 
@@ -120,8 +118,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     onBelief: (deadline) => guard.belief(deadline),
     ...(options.releaseOnCrash && { onSeat: (seat) => guard.seat(seat) }),
     onUnclean: onUnclean.map((command) => fenceHook(command, programEnv, cwd, runner)),
-    ...(readiness === undefined ? {} : { ready: 'manual' }),
-    ...(options.readyTimeout === undefined ? {} : { readyTimeout: options.readyTimeout }),
+    ...(readiness === undefined ? {} : { ready: 'manual', readyTimeout: readiness.withinMs }),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
     ...(options.holdAtLeast === undefined ? {} : { holdAtLeast: options.holdAtLeast }),
     ...(options.try
@@ -228,7 +225,8 @@ async function otherThanMeant(
  */
 function readinessOf(options: RunOptions): Readiness | undefined {
   const { readyWhen: command, readyEvery, readyTimeout, notify } = options;
-  if (readyTimeout !== undefined && parseDuration('--ready-timeout', readyTimeout) === 0) {
+  const withinMs = parseDuration('--ready-timeout', readyTimeout ?? '60s');
+  if (withinMs === 0) {
     throw new UsageError(
       `--ready-timeout ${readyTimeout}: no program could become ready before it is over; give more ` +
         'than 0',
@@ -249,9 +247,9 @@ function readinessOf(options: RunOptions): Readiness | undefined {
           `give at least ${formatDuration(shortestCheckMs)}`,
       );
     }
-    return { by: 'command', command, everyMs };
+    return { by: 'command', command, everyMs, withinMs };
   }
-  if (notify) return { by: 'notification' };
+  if (notify) return { by: 'notification', withinMs };
   if (readyTimeout === undefined) return undefined;
   throw new UsageError(
     `--ready-timeout ${readyTimeout} bounds the time until the program is ready, and nothing says ` +

@@ -18,7 +18,7 @@ export class Fleet {
   readonly #candidates = new Map<string, CandidateProcess>();
   /** Terms that candidates reported as over. */
   readonly #ended = new Set<string>();
-  readonly #killed = new Set<string>();
+  readonly #killed = new Set<CandidateProcess>();
   #ending = false;
   #break: (error: Error) => void = () => {};
 
@@ -56,8 +56,9 @@ export class Fleet {
     this.#candidates.set(id, candidate);
     this.#scene.is(id, 'starts');
     void candidate.ended.then((how) => {
-      this.#scene.is(id, 'gone');
-      if (this.#ending || this.#killed.has(id)) return;
+      // Another one of this id may have been started meanwhile.
+      if (this.#candidates.get(id) === candidate) this.#scene.is(id, 'gone');
+      if (this.#ending || this.#killed.has(candidate)) return;
       this.#break(new Error(`candidate ${id} ended unasked (${how}) ${lastWords}`.trimEnd()));
     });
   }
@@ -66,9 +67,16 @@ export class Fleet {
     return this.#ended.has(token.toString());
   }
 
+  /** It has ended, or was never started. */
+  hasGone(id: string): boolean {
+    return this.#candidates.get(id)?.hasEnded !== false;
+  }
+
   kill(id: string): void {
-    this.#killed.add(id);
-    this.#candidates.get(id)?.signal('SIGKILL');
+    const candidate = this.#candidates.get(id);
+    if (candidate === undefined) return;
+    this.#killed.add(candidate);
+    candidate.signal('SIGKILL');
   }
 
   freeze(id: string): void {

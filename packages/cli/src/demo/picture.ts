@@ -1,6 +1,7 @@
 import type { Paint, Tone } from '../terminal/style.ts';
 import { clip, columnsOf, padEnd, padStart } from '../terminal/text.ts';
-import type { Lane, Mark, Note, Scene } from './scene.ts';
+import type { Lane, Scene } from './scene.ts';
+import type { Mark, Note } from './snapshot.ts';
 
 interface Glyph {
   readonly text: string;

@@ -1,24 +1,13 @@
 import type { Effect } from '../trial/effect.ts';
-
-/** The state of a candidate that an onlooker can see, apart from the work of its program. */
-export type Condition = 'starts' | 'waits' | 'frozen' | 'gone';
-export type Mark = 'killed' | 'frozen' | 'thawed' | 'resigned';
+import type { Condition, Mark, Note } from './snapshot.ts';
 
 export interface Lane {
   readonly id: string;
   /** Each condition and when it began; the latest is the last. */
   readonly conditions: { readonly sinceMs: number; readonly condition: Condition }[];
   /** When its program worked. */
-  readonly work: { readonly fromMs: number; toMs: number }[];
+  readonly work: { readonly fromMs: number; toMs: number; readonly token: bigint }[];
   readonly marks: { readonly atMs: number; readonly mark: Mark }[];
-}
-
-/** Something that happened, with what came of it. */
-export interface Note {
-  readonly atMs: number;
-  readonly mark?: Mark;
-  readonly what: string;
-  outcome?: string;
 }
 
 /** All that the picture shows. Times are milliseconds since the beginning. */
@@ -56,11 +45,11 @@ export class Scene {
     this.#lane(id).marks.push({ atMs: this.nowMs, mark });
   }
 
-  works({ candidate, kind, atNs }: Effect): void {
+  works({ candidate, token, kind, atNs }: Effect): void {
     const { work } = this.#lane(candidate);
     const atMs = this.msOf(atNs);
     const last = work.at(-1);
-    if (kind === 'start' || last === undefined) work.push({ fromMs: atMs, toMs: atMs });
+    if (kind === 'start' || last === undefined) work.push({ fromMs: atMs, toMs: atMs, token });
     else last.toMs = Math.max(last.toMs, atMs);
   }
 

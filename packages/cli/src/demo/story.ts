@@ -3,7 +3,8 @@ import type { TermActivity } from '../trial/judge.ts';
 import { waitUntil } from '../trial/wait-until.ts';
 import type { Fleet } from './fleet.ts';
 import { inSeconds } from './picture.ts';
-import type { Mark, Note, Scene } from './scene.ts';
+import type { Scene } from './scene.ts';
+import type { Mark, Note } from './snapshot.ts';
 
 export const candidateIds: readonly string[] = ['ada', 'bob', 'cyd', 'dan', 'eve'];
 

@@ -8,6 +8,7 @@ import {
   InvalidOptionError,
   MisuseError,
   NotLeadingError,
+  TakeoverFailedError,
   TermEndedError,
 } from '../base/errors.ts';
 import { toJson, withJson } from '../base/json.ts';
@@ -15,6 +16,7 @@ import type { EndReason } from '../base/reasons.ts';
 import { describeEnd } from '../base/reasons.ts';
 import { Deferred } from '../base/wait.ts';
 import type { LeaderRequest, UncleanLeader } from '../record/record.ts';
+import { longestFenceFailure } from '../record/record.ts';
 import { checkActors, describeActors } from './acting-processes.ts';
 import type { Readiness } from './campaign-settings.ts';
 import type {
@@ -332,6 +334,21 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   }
 
   /**
+   * The record shall say so. Only words that the hook has meant for operators are shown: other
+   * errors may hold secrets.
+   */
+  couldNotFence({ token, incarnation }: UncleanLeader, error: unknown): void {
+    const told = error instanceof TakeoverFailedError && error.cause === undefined;
+    const why = told ? forRecord(error.why) : undefined;
+    const failure = { by: this.candidate, ...(why !== undefined && { why }) };
+    this.#unfenced = this.#unfenced.map((leader) =>
+      leader.token === token && leader.incarnation === incarnation
+        ? { ...leader, failure }
+        : leader,
+    );
+  }
+
+  /**
    * Names work that must be over before the term can count as settled: a fence hook. Never rejects.
    */
   holdSettling(hook: Promise<void>): void {
@@ -559,4 +576,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       ...{ fromUnixMs: this.#sinceUnixMs, unfenced: this.#unfenced },
     });
   }
+}
+
+/** Not every store takes a control character, or half a surrogate pair. */
+function forRecord(words: string): string {
+  return [...words.replace(/\p{C}/gu, ' ')].slice(0, longestFenceFailure).join('');
 }
