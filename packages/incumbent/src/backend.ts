@@ -1,6 +1,8 @@
 /**
- * For writers of a backend, and for processes that give the seat of a dead leader back. Implement `LeaseStore` (a read and a conditional write), and make a
+ * For writers of a backend. Implement `LeaseStore` (a read and a conditional write), and make a
  * backend of it with `leaseBackend`. Then run the conformance scenarios of `incumbent/testing`.
+ *
+ * Also for processes that give back the seat of a leader that they saw die: `giveBackSeat`.
  */
 export type { CandidateInfo } from './base/candidate.ts';
 export type { ActorProcess, Backend, Scope } from './core/contest.ts';

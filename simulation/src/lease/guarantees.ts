@@ -656,7 +656,7 @@ export class Guarantees {
     const drop = dropsOf({ ...last, holding: undefined }, record, process.host.wallMs());
     if (drop !== undefined) world.fail('kept', `${name} drops ${drop.what}`);
     coverage.count('seats given back by a witness');
-    // What the dead has sent may still be on its way: that is the price of not waiting.
+    // Effects of the dead may still be on their way: that is the price of not waiting.
     resource.excused.add(token);
     if (last.holding?.announced === true && !hasWorkEnded) {
       this.#unfenced.add(token);

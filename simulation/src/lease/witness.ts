@@ -6,7 +6,7 @@ import type { Client, Link } from './network.ts';
 import { storeOf } from './network.ts';
 import type { LeaseSimulation } from './simulation.ts';
 
-/** What a witness has seen. */
+/** A death, as a witness has seen it. */
 export interface Death {
   readonly process: CandidateProcess;
   readonly token: bigint;

@@ -746,7 +746,7 @@ export class QueueGuarantees {
     const drop = dropsOf(operatorStateOf(last), operatorStateOf(record), world.nowMs);
     if (drop !== undefined) world.fail('kept', `a witness drops ${drop.what}`);
     coverage.count('seats given back by a witness');
-    // What the dead has sent may still be on its way: that is the price of not waiting.
+    // Effects of the dead may still be on their way: that is the price of not waiting.
     this.contest.resource.excused.add(token);
     if (hasWorkEnded) return;
     this.#unfenced.add(token);

@@ -8,7 +8,7 @@ import type { Candidacy } from './candidacy.ts';
 import type { Spelling } from './scenario.ts';
 import type { QueueSimulation } from './simulation.ts';
 
-/** What a witness has seen. */
+/** A death, as a witness has seen it. */
 export interface SeenDeath {
   readonly candidacy: Candidacy;
   readonly token: bigint;

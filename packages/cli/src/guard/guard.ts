@@ -159,7 +159,7 @@ export class Guard {
   }
 
   /**
-   * What the heir has to know of our seat, before that can matter; undefined: there is none to give
+   * Tells the heir's facts of our seat, before they can matter; undefined: there is no seat to give
    * back. Only for a guard that holds all programs of that term.
    */
   seat(seat: object | undefined): void {

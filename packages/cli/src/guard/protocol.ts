@@ -20,7 +20,7 @@ export type ToGuard =
   | { readonly do: 'stop'; readonly id: number; readonly killAtMs: number }
   | { readonly do: 'signal'; readonly id: number; readonly name: ForwardedSignal }
   | { readonly do: 'heir'; readonly heir: Heir }
-  /** What the heir has to know of the present seat. Null: there is none to give back. */
+  /** The heir's facts of the present seat. Null: there is none to give back. */
   | { readonly do: 'seat'; readonly seat: object | null }
   | { readonly do: 'leave' };
 

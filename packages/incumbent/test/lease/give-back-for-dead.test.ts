@@ -1,4 +1,4 @@
-/** A witness gives back the lease of a leader that it saw die. What stands in the record afterwards. */
+/** The record after a witness has given back the lease of a leader that it saw die. */
 import { describe, expect, test } from 'vitest';
 import { SeatTeller } from '../../src/core/seat-identity.ts';
 import type { LeaseRecord } from '../../src/record/lease-record.ts';
