@@ -14,12 +14,14 @@ export const sidebar = [
   {
     text: 'Guides',
     items: [
+      page('See all elections on a page', '/guides/dashboard'),
       page('Cron that runs once', '/guides/cron-that-runs-once'),
       page('A scheduler for a job queue', '/guides/job-queue-scheduler'),
       page('A Kubernetes controller', '/guides/kubernetes-controller'),
       page('Requests that reach the leader', '/guides/requests-to-the-leader'),
       page('A gRPC service with a leader', '/guides/grpc-service'),
       page('Steer a service that already runs', '/guides/steer-a-service'),
+      page('Elections in your monitoring', '/guides/monitoring'),
     ],
   },
   {
@@ -90,6 +92,7 @@ export const sidebar = [
             'memory',
             'grpc',
             'http',
+            'metrics',
             'backend',
             'testing',
           ].map((name) => page(`incumbent/${name}`, `/reference/api/incumbent/${name}`)),
@@ -99,6 +102,7 @@ export const sidebar = [
         ],
       },
       page('Timing', '/reference/timing'),
+      page('Metrics', '/reference/metrics'),
       page('Finding the leader', '/reference/finding-the-leader'),
       page('Following over gRPC', '/reference/grpc'),
       page('Following over HTTP', '/reference/http'),

@@ -3,6 +3,7 @@ import { Argument, Option } from 'commander';
 import type { Context } from './context.ts';
 import type {
   AgentCommandOptions,
+  DashboardOptions,
   DemoOptions,
   DoctorOptions,
   DrainOptions,
@@ -11,6 +12,7 @@ import type {
   FailoverOptions,
   InitOptions,
   LeaderOptions,
+  ListOptions,
   RunOptions,
   SchemaOptions,
   StatusOptions,
@@ -125,7 +127,7 @@ function eventOptions(command: Command): Command {
       ),
     )
     .addOption(
-      option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+      option('--listen <host:port>', 'serve /healthz, /leader, /status and /metrics').argParser(
         listenAddress,
       ),
     );
@@ -433,6 +435,92 @@ export const commands: readonly CommandEntry[] = [
       questionOptions(command).addOption(option('--exit-code', 'end with 1 unless somebody leads'));
     },
     load: async () => (await import('./commands/status.ts')).status,
+  }),
+  command<ListOptions>({
+    name: 'list',
+    group: 'Look:',
+    summary: 'all elections of the store: who leads each, since when, and why it changed',
+    description:
+      'Lists the elections of the store, sorted by name. It only reads. One look cannot always tell ' +
+      'that a leader is dead: with --watch, the list finds out after a lease. A record that cannot be ' +
+      'read is shown as unknown, and the others are listed all the same.',
+    examples: [
+      { line: 'incumbent list', about: 'all of them' },
+      { line: 'incumbent list --vacant', about: 'those without a leader' },
+      { line: "incumbent list --name 'orders-*' --watch", about: 'some of them, kept up to date' },
+      {
+        line: `incumbent list --json | jq -r 'select(.state != "led") | .election'`,
+        about: 'for programs',
+      },
+    ],
+    define: (command) => {
+      command
+        .addOption(storeOption())
+        .addOption(option('--led', 'only those that somebody leads').conflicts('vacant'))
+        .addOption(option('--vacant', 'only those that nobody leads').conflicts('led'))
+        .addOption(
+          option('--name <pattern>', 'only names like this: * is any text, ? any character'),
+        )
+        .addOption(option('--watch', 'go on, and show every change, until it is interrupted'))
+        .addOption(
+          option('--every <duration>', 'with --watch: time between two looks', '2s').argParser(
+            duration,
+          ),
+        )
+        .addOption(timeoutOption())
+        .addOption(jsonOption());
+    },
+    load: async () => (await import('./commands/list.ts')).list,
+  }),
+  command<DashboardOptions>({
+    name: 'dashboard',
+    group: 'Look:',
+    summary: 'serve a page that shows all elections of one or several stores',
+    description:
+      'Serves a page with every election of the stores: who leads, since when, who waits, and the terms ' +
+      'before. It changes as they change. The page is for this machine, unless --listen says otherwise. ' +
+      'It only shows, unless --allow-steering is given. Ends with Ctrl-C.',
+    examples: [
+      { line: 'incumbent dashboard', about: 'the elections of INCUMBENT_STORE' },
+      {
+        line: 'incumbent dashboard --store zk://zk1:2181 --store postgres://db/app --allow-steering',
+        about: 'two stores; leaders can be asked to go',
+      },
+      {
+        line: 'incumbent dashboard --listen :7443 --auth-file auth --cert cert.pem --key key.pem --host-name ops.example',
+        about: 'for others: with a password, encrypted',
+      },
+    ],
+    define: (command) => {
+      command
+        .addOption(
+          option(
+            '--store <url>',
+            'where elections are held (repeatable)',
+            'INCUMBENT_STORE',
+          ).argParser(collect),
+        )
+        .addOption(timeoutOption())
+        .addOption(
+          option('--listen <host:port>', 'where the page is served', '127.0.0.1:7070').argParser(
+            listenAddress,
+          ),
+        )
+        .addOption(
+          option('--allow-steering', 'the page can ask leaders to go, hand over, and more'),
+        )
+        .addOption(option('--auth-file <file>', 'a line USER:PASSWORD that browsers must know'))
+        .addOption(option('--cert <file>', 'serve by TLS, with this certificate (PEM)'))
+        .addOption(option('--key <file>', 'and its key (PEM)'))
+        .addOption(
+          option(
+            '--host-name <name>',
+            'a name of this machine by which the page is opened (repeatable)',
+          ).argParser(collect),
+        )
+        .addOption(jsonOption());
+    },
+    load: async () => (await import('./commands/dashboard.ts')).dashboard,
   }),
   command<LeaderOptions>({
     name: 'leader',

@@ -24,11 +24,6 @@ export interface OpenStore {
    */
   prepare?(signal: AbortSignal): Promise<string | undefined>;
   /**
-   * Names of elections, as far as one short look finds them; some may never have been led.
-   * Undefined: we may not look. Absent: the store cannot tell.
-   */
-  elections?(beside: string, signal: AbortSignal): Promise<readonly string[] | undefined>;
-  /**
    * Ends the connection, where there is one. Called after every command, even after one that
    * failed.
    */

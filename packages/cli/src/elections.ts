@@ -11,6 +11,8 @@ import { within } from './url/reach.ts';
 
 /** The list is only a hint, so no command waits longer for it. */
 const longestLookMs = 2_000;
+/** More names than this are not compared. */
+const mostNames = 10_000;
 /** At most this many similar names are looked at: a name may exist that has never been led. */
 const mostLooks = 3;
 /** More names than this are counted, not shown. */
@@ -69,9 +71,12 @@ async function lookFor(
   timing: TimingOptions,
   signal: AbortSignal,
 ): Promise<Others | undefined> {
-  const found = await store.elections?.(name, signal);
-  if (found === undefined) return undefined;
-  const all = found.filter((each) => each !== name && !each.startsWith('incumbent-doctor'));
+  const all: string[] = [];
+  for await (const each of store.backend.elections({ signal })) {
+    if (each !== name && !isScratch(each)) all.push(each);
+    if (all.length === mostNames) break;
+  }
+  all.sort();
   const near = new Set(all);
   for (let looks = 0; looks < mostLooks; looks += 1) {
     const meant = nearest(name, near);
@@ -80,6 +85,11 @@ async function lookFor(
     near.delete(meant);
   }
   return { nearest: undefined, all };
+}
+
+/** `doctor` measures on an election of its own. */
+export function isScratch(election: string): boolean {
+  return election.startsWith('incumbent-doctor');
 }
 
 async function wasLed(

@@ -29,10 +29,6 @@ export async function openStore(
       const { prepareDirectory } = await import('./file/directory.ts');
       return prepareDirectory(directory, backend, signal);
     },
-    async elections() {
-      const { electionsIn } = await import('./file/directory.ts');
-      return electionsIn(directory);
-    },
   };
 }
 

@@ -30,6 +30,18 @@ export interface TimingFlags {
   readonly stopTimeout?: string;
 }
 
+export interface ListOptions extends StoreOptions {
+  readonly timeout: string;
+  /** At most one of these two. */
+  readonly led?: true;
+  readonly vacant?: true;
+  /** A pattern with `*` and `?`. */
+  readonly name?: string;
+  readonly watch?: true;
+  /** How often, with `watch`. */
+  readonly every?: string;
+}
+
 export interface StatusOptions extends ElectionQuestion {
   /** End with 1 unless there is a leader. */
   readonly exitCode?: true;
@@ -165,6 +177,22 @@ export interface ListenAddress {
   readonly host: string;
   /** 0: any free one. */
   readonly port: number;
+}
+
+export interface DashboardOptions extends WithOperands {
+  /** Several are shown side by side. */
+  readonly store?: readonly string[];
+  readonly timeout: string;
+  readonly listen?: ListenAddress;
+  readonly allowSteering?: true;
+  /** Holds `USER:PASSWORD`. */
+  readonly authFile?: string;
+  /** Files in PEM format. */
+  readonly cert?: string;
+  readonly key?: string;
+  /** Further names of the machine, by which browsers open the page. */
+  readonly hostName?: readonly string[];
+  readonly json?: true;
 }
 
 export interface DemoOptions extends Pick<StoreOptions, 'json'> {

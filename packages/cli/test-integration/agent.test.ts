@@ -234,6 +234,21 @@ test.concurrent('where nothing listens at the address that was told, sshfence wo
   expect(await a.agent.event('ended')).toMatchObject({ released: true });
 });
 
+test.concurrent('--listen serves the metrics of an agent, and its service is ready once it is active', async ({
+  lab,
+}) => {
+  const a = await ServiceNode.start(lab, 'a', { options: ['--listen', '127.0.0.1:0'] });
+  const { url } = await a.agent.event('listening');
+  await a.agent.event('active');
+  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  await until('it is ready', async () =>
+    (await metrics()).includes('\nincumbent_ready{election="db"} 1\n'),
+  );
+  const text = await metrics();
+  expect(text).toContain('\nincumbent_leading{election="db"} 1\n');
+  expect(text).toContain('\nincumbent_candidates_unhealthy{election="db"} 0\n');
+});
+
 test.concurrent('an agent that is started makes a service standby that was left active', async ({
   lab,
 }) => {

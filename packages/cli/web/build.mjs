@@ -1,4 +1,4 @@
-// Bundles the pages of `incumbent demo --web` into ../assets, which is served as it stands.
+// Bundles the pages of `incumbent dashboard` and `incumbent demo --web` into ../assets, which is served as it stands.
 //
 //   node build.mjs
 import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { rolldown } from 'rolldown';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const assets = join(here, '../assets');
 /** A folder for each page, with its entry and its HTML. */
-const pages = ['demo'];
+const pages = ['dashboard', 'demo'];
 
 // Made beside it and then moved: whoever serves the old ones is not disturbed for long.
 const made = `${assets}.new-${process.pid}`;

@@ -42,8 +42,11 @@ export type {
   AdminResult,
   Backend,
   ElectionBackend,
+  ElectionSummary,
+  ListingOptions,
   Predecessor,
   Snapshot,
+  SurveyOptions,
 } from './core/contest.ts';
 export type { DiagnosticEvents } from './core/diagnostics.ts';
 export { createElection, type Election } from './core/election.ts';

@@ -169,10 +169,19 @@ export class FakeGcs extends ObjectStandIn<GcsBucket, LoggedGcsRequest> {
       }
       case 'list': {
         const prefix = searchParams.get('prefix') ?? '';
-        const items = bucket.names
+        const names = bucket.names
           .filter((each) => each.startsWith(prefix))
-          .map((each) => resourceOf(bucket, bucket.get(each)));
-        return { status: 200, body: { kind: 'storage#objects', items } };
+          .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+        const after = searchParams.get('pageToken');
+        const begin =
+          after === null ? 0 : names.indexOf(Buffer.from(after, 'base64').toString()) + 1;
+        const most = Math.min(Number(searchParams.get('maxResults') ?? 1_000), 1_000);
+        const shown = names.slice(begin, begin + most);
+        const isLast = begin + most >= names.length;
+        const nextPageToken = Buffer.from(shown.at(-1) ?? '').toString('base64');
+        const items = shown.map((each) => resourceOf(bucket, bucket.get(each)));
+        const next = isLast ? {} : { nextPageToken };
+        return { status: 200, body: { kind: 'storage#objects', items, ...next } };
       }
       case 'bucket':
         return { status: 200, body: bucketResource(bucket) };

@@ -154,7 +154,7 @@ export class FakeApiServer implements AsyncDisposable {
         this.#watch(target, url.searchParams, response);
         return;
       }
-      reply(...this.#serveLeases(target, request, body));
+      reply(...this.#serveLeases(target, url.searchParams, request, body));
     } catch (error) {
       const status =
         error instanceof StatusError
@@ -166,19 +166,30 @@ export class FakeApiServer implements AsyncDisposable {
 
   #serveLeases(
     { verb, namespace, name }: Target,
+    query: URLSearchParams,
     request: IncomingMessage,
     body: unknown,
   ): [number, object] {
     const { registry } = this;
     switch (verb) {
       case 'list': {
+        const all = [...registry.list(namespace, name)].sort((a, b) =>
+          a.metadata.name < b.metadata.name ? -1 : 1,
+        );
+        const after = Buffer.from(query.get('continue') ?? '', 'base64').toString();
+        const behind = all.filter(({ metadata }) => metadata.name > after);
+        const items = behind.slice(0, Number(query.get('limit') ?? behind.length));
+        const next =
+          items.length < behind.length
+            ? { continue: Buffer.from(items.at(-1)?.metadata.name ?? '').toString('base64') }
+            : {};
         return [
           200,
           {
             kind: 'LeaseList',
             apiVersion: 'coordination.k8s.io/v1',
-            metadata: { resourceVersion: String(registry.revision) },
-            items: registry.list(namespace, name),
+            metadata: { resourceVersion: String(registry.revision), ...next },
+            items,
           },
         ];
       }

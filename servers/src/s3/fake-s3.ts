@@ -185,9 +185,14 @@ export class FakeS3 extends ObjectStandIn<Bucket, LoggedS3Request> {
         return [204, {}, ''];
       case 'list': {
         const prefix = searchParams.get('prefix') ?? '';
-        const found = bucket.keys.filter((key) => key.startsWith(prefix));
-        const most = Number(searchParams.get('max-keys') ?? 1_000);
-        return [200, { 'content-type': 'application/xml' }, listing(bucketName, found, most)];
+        const after = searchParams.get('continuation-token');
+        const found = bucket.keys
+          .filter((key) => key.startsWith(prefix))
+          .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+        const begin = after === null ? 0 : found.indexOf(fromToken(after)) + 1;
+        const most = Math.min(Number(searchParams.get('max-keys') ?? 1_000), 1_000);
+        const shown = listing(bucketName, found.slice(begin), most);
+        return [200, { 'content-type': 'application/xml' }, shown];
       }
       case 'versioning': {
         const status = this.versioning ? '<Status>Enabled</Status>' : '';
@@ -221,9 +226,22 @@ function listing(bucket: string, keys: readonly string[], most: number): string 
   const shown = keys
     .slice(0, most)
     .map((key) => `<Contents><Key>${escapeXml(key)}</Key></Contents>`);
+  const next =
+    keys.length > most
+      ? `<NextContinuationToken>${tokenOf(keys[most - 1] ?? '')}</NextContinuationToken>`
+      : '';
   return (
     '<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">' +
     `<Name>${bucket}</Name><KeyCount>${shown.length}</KeyCount><MaxKeys>${most}</MaxKeys>` +
-    `<IsTruncated>${keys.length > most}</IsTruncated>${shown.join('')}</ListBucketResult>`
+    `<IsTruncated>${keys.length > most}</IsTruncated>${next}${shown.join('')}</ListBucketResult>`
   );
+}
+
+/** Opaque to clients. */
+function tokenOf(key: string): string {
+  return Buffer.from(key).toString('base64url');
+}
+
+function fromToken(token: string): string {
+  return Buffer.from(token, 'base64url').toString();
 }

@@ -23,7 +23,7 @@ const knownHeaders: Readonly<Record<string, readonly string[]>> = {
 /** Of each verb: parameters of the query that mean something. */
 const knownQuery: Readonly<Record<string, readonly string[]>> = {
   every: ['x-id'],
-  list: ['list-type', 'prefix', 'max-keys'],
+  list: ['list-type', 'prefix', 'max-keys', 'continuation-token'],
   versioning: ['versioning'],
 };
 

@@ -31,10 +31,6 @@ export async function openEtcd(
         ...(ttlMs === undefined ? {} : { ttl: ttlMs }),
         ...(auth === undefined ? {} : { auth }),
       }),
-      async elections(_beside, signal) {
-        const { electionsIn } = await import('./raw-calls.ts');
-        return electionsIn(connections, signal);
-      },
       servers: serversOf(connections),
       close: async () => close(),
     };

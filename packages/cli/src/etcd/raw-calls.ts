@@ -25,29 +25,6 @@ export async function deleteKey(
   await callOne(connections, '/etcdserverpb.KV/DeleteRange', field(1, key), signal);
 }
 
-/** Nobody reads more names than this. */
-const mostNames = 1_000;
-
-/** Names of elections with a record of ours; undefined: we may not look. */
-export async function electionsIn(
-  connections: Pick<EtcdConnections, 'clients' | 'auth' | 'location'>,
-  signal: AbortSignal,
-): Promise<readonly string[] | undefined> {
-  const prefix = `${connections.location.options.root ?? ''}incumbent/record/`;
-  // The key behind all that begin so: its last byte, a slash, and one more.
-  const request = Buffer.concat([
-    ...[field(1, prefix), field(2, `${prefix.slice(0, -1)}0`)],
-    ...[number(3, mostNames), number(8, 1)],
-  ]);
-  try {
-    const answer = await callOne(connections, '/etcdserverpb.KV/Range', request, signal);
-    return fieldsOf(answer, 2).map((pair) => textField(pair, 1).slice(prefix.length));
-  } catch {
-    signal.throwIfAborted();
-    return undefined;
-  }
-}
-
 /** To whichever member answers first, as the user that we are. */
 async function callOne(
   { clients, auth }: Pick<EtcdConnections, 'clients' | 'auth'>,
@@ -92,11 +69,6 @@ function call(client: Client, path: string, request: Buffer, metadata?: Metadata
 function field(number: number, text: string): Buffer {
   const bytes = Buffer.from(text);
   return Buffer.concat([Buffer.from([(number << 3) | 2]), varint(bytes.length), bytes]);
-}
-
-/** A field that is a whole number. */
-function number(which: number, value: number): Buffer {
-  return Buffer.concat([Buffer.from([which << 3]), varint(value)]);
 }
 
 function varint(value: number): Buffer {

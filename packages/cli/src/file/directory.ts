@@ -1,6 +1,5 @@
 /** The directory of a file store: the questions that commands put to it, besides its elections. */
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import type { Backend } from 'incumbent';
 import { createElection } from 'incumbent';
 import { firstMissing, removeElection } from '../doctor/file-store.ts';
@@ -25,18 +24,4 @@ export async function prepareDirectory(
     await removeElection(directory, name);
   }
   return missing === undefined ? undefined : `the directory ${directory}`;
-}
-
-/** @returns undefined when it may not be read */
-export async function electionsIn(directory: string): Promise<readonly string[] | undefined> {
-  try {
-    const entries = await readdir(directory, { withFileTypes: true });
-    return entries
-      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
-      .map(({ name }) => name)
-      .sort();
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    return isMissing ? [] : undefined;
-  }
 }

@@ -17,7 +17,6 @@ interface SdkBucket extends BucketLike {
   };
   file(name: string): SdkFile;
   getMetadata(): Promise<readonly unknown[]>;
-  getFiles(options: object): Promise<readonly [readonly { readonly name: string }[], ...unknown[]]>;
 }
 
 /** A `Storage`, as far as the doctor asks it things that no election asks. */

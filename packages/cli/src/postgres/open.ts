@@ -2,7 +2,7 @@ import { postgres } from 'incumbent/postgres';
 import type { OpenStore, StoreNeeds } from '../context.ts';
 import type { Machine } from '../url/secrets.ts';
 import { connectPostgres } from './connect.ts';
-import { electionsIn, isTableMissing, prepareTable, tableOf } from './table.ts';
+import { isTableMissing, prepareTable, tableOf } from './table.ts';
 import type { PostgresLocation } from './url.ts';
 
 /**
@@ -21,7 +21,6 @@ export async function openPostgres(
     origin: location.origin,
     backend: postgres(pool, location.options),
     prepare: (signal) => prepareTable(connections, signal),
-    elections: () => electionsIn(connections),
     servers: {
       async missingPlace() {
         // Any other error comes again when the command asks the election, and is reported there.

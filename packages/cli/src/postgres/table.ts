@@ -8,9 +8,6 @@ import { showTarget } from './url.ts';
 
 export const defaultTable = 'incumbent_election';
 
-/** Nobody reads more names than this. */
-const mostNames = 1_000;
-
 export interface ElectionTable {
   readonly name: string;
   /** Quoted. */
@@ -90,19 +87,4 @@ export async function prepareTable(
     await election.close();
   }
   return `the table "${name}"`;
-}
-
-/** Names of elections with a record; undefined: we may not look. */
-export async function electionsIn({
-  pool,
-  location,
-}: PostgresConnections): Promise<readonly string[] | undefined> {
-  try {
-    const { rows } = await pool.query<{ readonly name: string }>(
-      `select name from ${tableOf(location).sql} where record is not null order by name limit ${mostNames}`,
-    );
-    return rows.map(({ name }) => name);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,7 +2,6 @@ import { redis } from 'incumbent/redis';
 import type { OpenStore, StoreNeeds } from '../context.ts';
 import type { Machine } from '../url/secrets.ts';
 import { connectRedis } from './connect.ts';
-import { electionsIn } from './elections.ts';
 import type { RedisLocation } from './url.ts';
 
 /**
@@ -21,7 +20,6 @@ export async function openRedis(
       url: location.url,
       origin: location.origin,
       backend: redis(client, location.options),
-      elections: (_beside, signal) => electionsIn(connections, signal),
       servers: {
         async examine({ timing, signal }) {
           const { examineRedis } = await import('../doctor/redis.ts');

@@ -28,7 +28,7 @@ export async function connectS3(
 ): Promise<S3Connection> {
   const sdk = loadSdk(machine.cwd);
   const client = makeClient(sdk, await configOf(location, machine));
-  const { GetObjectCommand, PutObjectCommand } = sdk;
+  const { GetObjectCommand, PutObjectCommand, ListObjectsV2Command } = sdk;
   const { limits = {} } = s3(client, { bucket: location.bucket, commands: sdk });
   const known = { url: location.url, origin: location.origin, limits };
   const attempt = async () => {
@@ -54,7 +54,10 @@ export async function connectS3(
   }
   return {
     client,
-    commands: { GetObjectCommand, PutObjectCommand },
+    commands: {
+      ...{ GetObjectCommand, PutObjectCommand },
+      ...(ListObjectsV2Command === undefined ? {} : { ListObjectsV2Command }),
+    },
     sdk,
     location,
     close: async () => client.destroy(),

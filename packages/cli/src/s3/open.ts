@@ -2,7 +2,6 @@ import { s3 } from 'incumbent/s3';
 import type { OpenStore, StoreNeeds } from '../context.ts';
 import type { Machine } from '../url/secrets.ts';
 import { connectS3 } from './connect.ts';
-import { electionsIn } from './elections.ts';
 import type { S3Location } from './url.ts';
 
 /**
@@ -22,7 +21,6 @@ export async function openS3(
     url: location.url,
     origin: location.origin,
     backend,
-    elections: (_beside, signal) => electionsIn(connection, signal),
     servers: {
       async examine(examination) {
         const { examineS3 } = await import('../doctor/s3.ts');

@@ -16,7 +16,6 @@ export interface Sdk extends S3Commands {
   readonly S3Client: new (config: Readonly<Record<string, unknown>>) => SdkClient;
   readonly DeleteObjectCommand: CommandClass;
   readonly GetBucketVersioningCommand: CommandClass;
-  readonly ListObjectsV2Command: CommandClass;
 }
 
 /**

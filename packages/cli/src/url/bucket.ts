@@ -94,12 +94,3 @@ export function refuseUnusedStep(
     refuse('has the parameter clock-step, which means nothing with age=off');
   }
 }
-
-/** The names of elections among those of objects: not what our own probes leave there. */
-export function namesBelow(prefix: string, objects: readonly string[]): readonly string[] {
-  return objects
-    .filter((object) => object.startsWith(prefix))
-    .map((object) => object.slice(prefix.length))
-    .filter((name) => name !== '' && !name.startsWith('.incumbent'))
-    .sort();
-}

@@ -38,6 +38,18 @@ export function whyNotOurs(
   };
 }
 
+/** @param credentials `USER:PASSWORD`; undefined: everybody is known */
+export function whyNotKnown(
+  { headers }: Asked,
+  credentials: string | undefined,
+): Refusal | undefined {
+  if (credentials === undefined) return undefined;
+  const [kind, given = ''] = (headers.authorization ?? '').split(' ');
+  const isKnown =
+    kind?.toLowerCase() === 'basic' && isSame(Buffer.from(given, 'base64').toString(), credentials);
+  return isKnown ? undefined : { status: 401, text: 'the name or the password is wrong' };
+}
+
 /**
  * Whether the request may change anything: it comes from our own page, and knows the token that the
  * command has printed.
@@ -57,7 +69,7 @@ export function whyNotSteered(asked: Asked, scheme: string, token: string): Refu
   const given = headers[tokenHeader];
   if (typeof given !== 'string' || !isSame(given, token)) {
     return {
-      status: 401,
+      status: 403,
       text: 'steering needs the token: open the page by the address that the command has printed',
     };
   }

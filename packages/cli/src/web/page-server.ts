@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { access, readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { extname } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { ListenAddress } from '../options.ts';
 import { toJson } from '../terminal/text.ts';
 import type { Refusal } from './access.ts';
-import { whyNotOurs, whyNotSteered } from './access.ts';
+import { whyNotKnown, whyNotOurs, whyNotSteered } from './access.ts';
 import { bind } from './bind.ts';
 import type { LiveValues } from './live-values.ts';
 
@@ -57,6 +58,12 @@ export interface PageOptions {
    * @throws ActionError
    */
   readonly act?: (action: unknown) => Promise<object>;
+  /** `USER:PASSWORD` that every request must know (HTTP Basic). Absent: everybody may look. */
+  readonly credentials?: string;
+  /** PEM. Absent: plain HTTP. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
+  /** Further names under which the page may be opened. */
+  readonly names?: readonly string[];
 }
 
 export interface PageServer {
@@ -70,16 +77,18 @@ export interface PageServer {
  * @throws CommandError when the address cannot be listened on
  */
 export async function servePage(options: PageOptions): Promise<PageServer> {
-  const { live, act, page } = options;
+  const { live, act, page, credentials, tls } = options;
+  const names = new Set(options.names?.map((name) => name.toLowerCase()));
+  const scheme = tls === undefined ? 'http' : 'https';
   const token = randomBytes(18).toString('base64url');
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const notOurs = whyNotOurs(request);
-    if (notOurs !== undefined) return refuse(response, notOurs);
+    const refused = whyNotOurs(request, names) ?? whyNotKnown(request, credentials);
+    if (refused !== undefined) return refuse(response, refused);
     const path = (request.url ?? '').split('?')[0] ?? '';
     if (path === '/act') {
       if (act === undefined) return refuse(response, { status: 403, text: 'this page only shows' });
-      const refusal = whyNotSteered(request, 'http', token);
+      const refusal = whyNotSteered(request, scheme, token);
       if (refusal !== undefined) return refuse(response, refusal);
       return answerAction(request, response, act);
     }
@@ -93,16 +102,17 @@ export async function servePage(options: PageOptions): Promise<PageServer> {
     return sendAsset(response, path === '/' ? `/${page}.html` : path);
   }
 
-  const server = createServer((request, response) => {
+  const handle = (request: IncomingMessage, response: ServerResponse) => {
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     answer(request, response).catch((error: unknown) => {
       refuse(response, { status: 500, text: error instanceof Error ? error.message : 'failed' });
     });
-  });
+  };
+  const server = tls === undefined ? createServer(handle) : createTlsServer({ ...tls }, handle);
   await requireBuilt(page);
   const at = await bind(server, options.address);
   return {
-    url: `http://${at}/${act === undefined ? '' : `#${token}`}`,
+    url: `${scheme}://${at}/${act === undefined ? '' : `#${token}`}`,
     close() {
       live.close();
       server.close();
@@ -168,6 +178,8 @@ function refuse(response: ServerResponse, { status, text }: Refusal): void {
     response.destroy();
     return;
   }
+  if (status === 401)
+    response.setHeader('www-authenticate', 'Basic realm="incumbent", charset="UTF-8"');
   send(response, status, 'application/json; charset=utf-8', toJson({ error: text }));
 }
 

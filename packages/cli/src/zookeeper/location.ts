@@ -50,9 +50,3 @@ export function electionNodes(options: ZooKeeperOptions, election: string): read
   const node = electionNode(options, election);
   return options.layout === 'node' ? [node, `${node}${recordSuffix}`] : [node];
 }
-
-/** The name of the election that a node belongs to, by the name of the node. */
-export function electionOf({ layout }: ZooKeeperOptions, name: string): string {
-  const isRecord = layout === 'node' && name.endsWith(recordSuffix);
-  return isRecord ? name.slice(0, -recordSuffix.length) : name;
-}

@@ -5,7 +5,7 @@ import { zookeeper } from 'incumbent/zookeeper';
 import type { Environment, OpenStore, Servers, StoreNeeds } from '../context.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { ZooKeeperLocation } from './location.ts';
-import { electionNode, electionNodes, electionOf, electionsNode } from './location.ts';
+import { electionNodes, electionsNode } from './location.ts';
 import { nodeAcl } from './node-acl.ts';
 import { readSecrets, readTls } from './secrets.ts';
 import type { ServerReport } from './servers.ts';
@@ -87,7 +87,6 @@ export async function openZooKeeper(
       origin: location.origin,
       backend: zookeeper(client, location.parameters.options),
       ...(needs.setUp === true ? { prepare: () => prepare(client, location, chroot, signal) } : {}),
-      elections: (beside, until) => electionsBeside(client, location, beside, until),
       servers: serversOf({ client, location, askedTimeoutMs, askedBy, askServers: ask }),
       close: () => client.close(),
     };
@@ -237,26 +236,6 @@ async function prepare(
     made.push(`the node ${node}`);
   }
   return made.length === 0 ? undefined : made.join(' and ');
-}
-
-/** Nodes beside that of one election; undefined: we may not look. */
-async function electionsBeside(
-  client: ZooKeeper,
-  { parameters: { options } }: ZooKeeperLocation,
-  election: string,
-  signal: AbortSignal,
-): Promise<readonly string[] | undefined> {
-  // A name with a slash is a node below others.
-  const folder = election.slice(0, election.lastIndexOf('/') + 1);
-  const node = electionNode(options, folder).replace(/\/$/, '') || '/';
-  try {
-    const { children } = await client.getChildren(node, { signal });
-    const names = children.filter((name) => node !== '/' || name !== 'zookeeper');
-    return [...new Set(names.map((name) => folder + electionOf(options, name)))].sort();
-  } catch (error) {
-    signal.throwIfAborted();
-    return error instanceof ZooKeeperError && error.code === 'NO_NODE' ? [] : undefined;
-  }
 }
 
 /** A chroot that is not there is more often a misspelling than meant. */

@@ -46,9 +46,9 @@ describe('a request that would change something', () => {
     ['an origin that is hidden', { origin: 'null' }, 'POST', 403],
     ['a page beside ours', { 'sec-fetch-site': 'same-site' }, 'POST', 403],
     ['a form', { 'content-type': 'text/plain' }, 'POST', 415],
-    ['no token', { 'x-incumbent-token': undefined }, 'POST', 401],
-    ['a part of the token', { 'x-incumbent-token': 'secre' }, 'POST', 401],
-    ['another token', { 'x-incumbent-token': 'secreT' }, 'POST', 401],
+    ['no token', { 'x-incumbent-token': undefined }, 'POST', 403],
+    ['a part of the token', { 'x-incumbent-token': 'secre' }, 'POST', 403],
+    ['another token', { 'x-incumbent-token': 'secreT' }, 'POST', 403],
   ] as const)('is refused: %s', (_what, change, method, wanted) => {
     expect(status(change, method)).toBe(wanted);
   });

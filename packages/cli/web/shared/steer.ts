@@ -6,7 +6,8 @@ const key = 'incumbent-token';
 
 function readToken(): string {
   const given = location.hash.slice(1);
-  if (given !== '') {
+  // A place on the page begins with a slash.
+  if (given !== '' && !given.startsWith('/')) {
     sessionStorage.setItem(key, given);
     history.replaceState(null, '', location.pathname + location.search);
   }
@@ -17,13 +18,13 @@ const token = readToken();
 export const maySteer: boolean = token !== '';
 
 /** @throws Error with the words of the command */
-export async function act(action: object): Promise<void> {
+export async function act<T>(action: object): Promise<T> {
   const response = await fetch('/act', {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-incumbent-token': token },
     body: JSON.stringify(action),
   });
-  if (response.ok) return;
-  const { error } = (await response.json()) as { error: string };
-  throw new Error(error);
+  const answer = (await response.json()) as T & { readonly error?: string };
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
 }

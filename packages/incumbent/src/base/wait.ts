@@ -107,6 +107,15 @@ function setGiveUpTimer(clock: Clock, ms: number, giveUp: () => void): Timer {
   };
 }
 
+/** Settles as `promise` does, or rejects with the reason of `signal`. The operation itself goes on. */
+export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+  });
+}
+
 /** A flag that one loop waits for and any code may raise. A raise is kept until the loop waits. */
 export class Wakeup {
   #raised = false;

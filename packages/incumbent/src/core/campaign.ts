@@ -76,7 +76,8 @@ export class Campaign<Guard> implements Candidacy {
     this.#contest = contest;
     this.#scope = scope;
     this.#settings = settings;
-    this.#source = { election: scope.election, candidate: settings.candidate.id };
+    const { id, incarnation } = settings.candidate;
+    this.#source = { election: scope.election, candidate: id, incarnation };
     if (settings.onStatus !== undefined) {
       this.#status = new StatusTeller(settings.candidate.id, settings.onStatus, (error) =>
         scope.onTrouble('onStatus', error),
@@ -99,6 +100,7 @@ export class Campaign<Guard> implements Candidacy {
   close(): void {
     this.#seats?.onOver();
     this.#stopHealth?.abort();
+    publish('incumbent:campaign-ended', this.#source, {});
   }
 
   /**
@@ -286,6 +288,7 @@ export class Campaign<Guard> implements Candidacy {
       publish('incumbent:won', this.#source, {
         token: term.token,
         unfenced: seat.unfenced.map(({ id }) => id),
+        predecessor: term.predecessor,
       });
       if (seat.waitBeforeAnnounceMs > 0) this.#tellTakeover(seat.waitBeforeAnnounceMs);
       await this.#waitIn(term, seat.waitBeforeAnnounceMs);

@@ -327,6 +327,31 @@ export interface ElectionBackend<Guard> {
   close(): Promise<void>;
 }
 
+/** The options of `backend.elections`. */
+export interface ListingOptions {
+  /** Ends the listing: the iteration then rejects with the reason of this signal. */
+  readonly signal?: AbortSignal;
+  /** Default: the clock of the machine. Replace it in tests only. */
+  readonly clock?: Clock;
+}
+
+/** The options of `backend.survey`. */
+export interface SurveyOptions extends ListingOptions {
+  /**
+   * Keep one `new Map()`, and hand it in at every survey of the same backend. A store of leases
+   * then notices the leaders that have not renewed since. One survey alone often cannot.
+   */
+  readonly memory?: Map<string, unknown>;
+}
+
+/** One election of a store, as one look found it. */
+export interface ElectionSummary extends Snapshot {
+  /** The name that `createElection` takes. */
+  readonly name: string;
+  /** The candidates that wait for the seat. Undefined: the store does not tell. */
+  readonly waiting: readonly CandidateInfo[] | undefined;
+}
+
 /** A store, ready to hold elections. Made by `memory()`, `file(directory)` and the like. */
 export interface Backend<Guard = unknown> {
   /** A word such as `file` or `postgres`. */
@@ -340,4 +365,17 @@ export interface Backend<Guard = unknown> {
    * @throws InvalidOptionError for a name that the store does not take
    */
   open(scope: Scope): ElectionBackend<Guard>;
+  /**
+   * The names of the elections that the store holds, in no order, and each of them once. It reads,
+   * and never writes. An election that begins or is removed meanwhile may be named or not. One with
+   * a damaged record is named. Things of other programs are left out.
+   * @throws StoreUnsuitableError at once for a store that cannot tell. It says why
+   */
+  elections(options?: ListingOptions): AsyncIterable<string>;
+  /**
+   * As `elections`, with what one look tells of each. A record that cannot be read makes the view
+   * of its election `unknown`, with the error. The others go on.
+   * @throws StoreUnsuitableError at once for a store that cannot tell. It says why
+   */
+  survey(options?: SurveyOptions): AsyncIterable<ElectionSummary>;
 }

@@ -56,6 +56,7 @@ export interface HeldTermOptions extends BeliefListeners {
 export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly election: string;
   readonly candidate: string;
+  readonly incarnation: string;
   readonly token: bigint;
   readonly guard: Guard;
   readonly predecessor: Predecessor | undefined;
@@ -98,6 +99,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     setMaxListeners(0, this.#work.signal);
     this.election = options.scope.election;
     this.candidate = options.candidate.id;
+    this.incarnation = options.candidate.incarnation;
     this.token = seat.token;
     this.guard = seat.guard;
     this.predecessor = seat.predecessor && withJson(seat.predecessor);
@@ -308,7 +310,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#unfenced = [];
     this.#on({ on: 'announced' });
     this.#sinceUnixMs = this.#clock.wallMs();
-    publish('incumbent:leading', this, { token: this.token });
+    publish('incumbent:leading', this, {
+      token: this.token,
+      remainingMs: this.#belief.remainingMs(),
+      beliefMs: this.#scope.timing.beliefMs,
+    });
     const { readiness } = this.#options;
     if (readiness === undefined) {
       publish('incumbent:ready', this, { token: this.token });

@@ -1,3 +1,4 @@
+import { RecordDamagedError } from '../base/errors.ts';
 import type { Actor, ElectionRecord, Holding } from './record.ts';
 import type { FieldReader } from './record-fields.ts';
 import {
@@ -57,6 +58,19 @@ export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
     holding: reader.optional(fields['holding'], (value) => readHolding(reader, value)),
     ...readSharedFields(parsed),
   };
+}
+
+/**
+ * As `decodeLeaseRecord`, for the record of this election and no other.
+ * @throws RecordDamagedError, RecordTooNewError
+ */
+export function decodeRecordOf(election: string, text: string, location: string): LeaseRecord {
+  const record = decodeLeaseRecord(text, location);
+  if (record.election === election) return record;
+  throw new RecordDamagedError(
+    location,
+    `it belongs to the election ${JSON.stringify(record.election)}`,
+  );
 }
 
 function readHolding(reader: FieldReader, value: unknown): LeaseHolding {

@@ -2,7 +2,10 @@ import type { CandidateInfo } from '../base/candidate.ts';
 import type { Clock } from '../base/clock.ts';
 import { StoreUnavailableError } from '../base/errors.ts';
 import type { Backend } from '../core/contest.ts';
+import type { ElectionPage } from '../core/listing.ts';
+import { listingOf } from '../core/listing.ts';
 import { QueueElection } from '../mechanisms/queue/backend.ts';
+import { foundQueue } from '../mechanisms/queue/listing.ts';
 import type {
   CommitResult,
   Member,
@@ -170,6 +173,7 @@ export class SimulatedQueueSession {
           ...options.settings,
           guard: ({ token }) => token,
         }),
+      ...listingOf({ page: (_after, _wanted, signal) => this.#page(signal) }),
     };
     this.#newSession = newSession;
     this.#id = newSession();
@@ -269,6 +273,22 @@ export class SimulatedQueueSession {
     this.#failPending('the session is over');
     for (const { told } of [...this.#watches]) told();
     this.#tell('over');
+  }
+
+  async #page(signal: AbortSignal): Promise<ElectionPage> {
+    const states = await this.#send('list', signal, () => this.#frozen ?? this.#queues.snapshot);
+    const here = (name: string) => `${this.#path}${name}`;
+    const elections = [...states].flatMap(([name, { record, version, places }]) => {
+      if (record === undefined && places.length === 0) return [];
+      const members = places.map((place) => ({ ...place, name: here(place.name) }));
+      return foundQueue({
+        ...{ name, members, places: members.map((member) => member.name) },
+        isMixed: this.#isMixed,
+        nameHere: (recorded) => here(plain(recorded)),
+        reading: () => ({ record, version }),
+      });
+    });
+    return { elections, next: undefined };
   }
 
   // --- for the queue ---

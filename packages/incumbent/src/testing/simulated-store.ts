@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { StoreUnavailableError } from '../base/errors.ts';
 import type { Backend } from '../core/contest.ts';
 import { leaseBackend } from '../mechanisms/lease/backend.ts';
+import type { ListedLease } from '../mechanisms/lease/listing.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../record/lease-record.ts';
 
@@ -73,7 +74,11 @@ export class SimulatedLeaseStore {
 
   /** Another way to the same store, as another process has it. */
   connect(): SimulatedConnection {
-    return new SimulatedConnection(this.#clock, (election) => this.#cell(election));
+    return new SimulatedConnection(
+      this.#clock,
+      (election) => this.#cell(election),
+      () => this.#cells,
+    );
   }
 
   /** The record in the store. */
@@ -118,7 +123,11 @@ export class SimulatedConnection {
   readonly #holding = new Set<OperationKind>();
 
   /** Use `SimulatedLeaseStore.connect`. */
-  constructor(clock: Clock, cellOf: (election: string) => Cell) {
+  constructor(
+    clock: Clock,
+    cellOf: (election: string) => Cell,
+    cells: () => ReadonlyMap<string, Cell>,
+  ) {
     this.#clock = clock;
     this.#cellOf = cellOf;
     this.held = this.#waiting;
@@ -127,6 +136,12 @@ export class SimulatedConnection {
       description: 'a simulated store',
       openStore: (scope) => this.open(scope.election),
       guard: (_scope, _store, token) => token,
+      list: {
+        page: async (_after, _wanted, signal) => ({
+          elections: await this.#send('read', '', undefined, signal, () => listed(cells())),
+          next: undefined,
+        }),
+      },
     });
   }
 
@@ -248,6 +263,14 @@ export class SimulatedConnection {
     };
     this.#waiting.push(operation);
   }
+}
+
+function listed(cells: ReadonlyMap<string, Cell>): readonly ListedLease[] {
+  return [...cells].flatMap(([name, { record, version, waiting }]) =>
+    record === undefined && waiting.size === 0
+      ? []
+      : { name, waiting: [...waiting.values()], reading: () => ({ record, version }) },
+  );
 }
 
 function swap(cell: Cell, expected: Version, next: LeaseRecord): SwapResult {

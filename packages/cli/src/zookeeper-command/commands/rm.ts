@@ -1,11 +1,11 @@
 import type { ZooKeeper } from '@incumbent/zookeeper';
 import { NoNodeError } from '@incumbent/zookeeper';
+import { Progress } from '../../terminal/progress.ts';
 import { toJson, visible } from '../../terminal/text.ts';
 import type { Arguments } from '../arguments.ts';
 import type { Context } from '../context.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { pathOf } from '../path.ts';
-import { Progress } from '../progress.ts';
 import { withClient } from '../session.ts';
 
 export async function rm(args: Arguments, context: Context): Promise<number> {

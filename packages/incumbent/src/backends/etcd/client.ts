@@ -73,6 +73,7 @@ export const grpcCode = {
   deadlineExceeded: 4,
   notFound: 5,
   permissionDenied: 7,
+  resourceExhausted: 8,
   failedPrecondition: 9,
   outOfRange: 11,
   unimplemented: 12,

@@ -1,9 +1,11 @@
 /** Elections on etcd, together with `etcdctl elect` and Go programs. */
 import type { Clock } from '../../base/clock.ts';
+import { systemClock } from '../../base/clock.ts';
 import { formatDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { TimingLimits } from '../../base/timing.ts';
 import type { Backend, Scope } from '../../core/contest.ts';
+import { listingOf } from '../../core/listing.ts';
 import { QueueElection } from '../../mechanisms/queue/backend.ts';
 import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
 import type { Place } from '../../mechanisms/queue/store.ts';
@@ -12,6 +14,7 @@ import type { CheckedOptions } from './check-options.ts';
 import { checkClients, checkOptions } from './check-options.ts';
 import type { GrpcClient } from './client.ts';
 import { electionKeys, encodeKey } from './keys.ts';
+import { etcdPages } from './lister.ts';
 import type { EtcdGuard, EtcdOptions } from './options.ts';
 import type { EtcdPlace } from './session.ts';
 import { EtcdSession } from './session.ts';
@@ -50,6 +53,10 @@ export function etcd(
   };
   // Leases are kept by the clock of the elections whose places are on them.
   const sessions = new WeakMap<Clock, EtcdSession>();
+  const listing = new EtcdSession({
+    ...{ calls, clock: systemClock, ttlMs: checked.ttlMs },
+    onTrouble: () => {},
+  });
   return {
     kind: 'etcd',
     description: `etcd, elections ${JSON.stringify(`${checked.root}…`)}`,
@@ -64,6 +71,8 @@ export function etcd(
       }
       return new QueueElection<EtcdGuard>(scope, new EtcdStore(session, keys), settings);
     },
+    // A listing holds no lease, so nothing of this session would have trouble to tell of.
+    ...listingOf(etcdPages(listing, checked.root)),
   };
 }
 

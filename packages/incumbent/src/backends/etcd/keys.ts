@@ -8,7 +8,7 @@
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
-import { checkName } from '../../base/candidate.ts';
+import { checkElectionName, checkName } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { Entry } from '../../mechanisms/queue/store.ts';
 import { candidateIn, objectIn } from '../../record/candidate-entry.ts';
@@ -79,11 +79,40 @@ export function electionKeys(root: string, election: string): ElectionKeys {
     refuse('below "incumbent/" are the records of all elections');
   }
   const prefix = `${root}${election}/`;
+  return { prefix, range: rangeBelow(prefix), record: `${recordsOf(root)}${election}` };
+}
+
+/** The keys of the records of all elections begin with this. */
+export function recordsOf(root: string): string {
+  return `${root}incumbent/record/`;
+}
+
+/** @param prefix ends with a slash */
+export function rangeBelow(prefix: string): ElectionKeys['range'] {
   const key = encodeKey(prefix);
   const rangeEnd = key.slice();
   // "/" + 1: the first key that does not begin with the prefix.
   rangeEnd[rangeEnd.length - 1] = '/'.charCodeAt(0) + 1;
-  return { prefix, range: { key, rangeEnd }, record: `${root}incumbent/record/${election}` };
+  return { key, rangeEnd };
+}
+
+/**
+ * The keys of the election whose record has this key. Undefined: it is no key that a candidate would
+ * use.
+ */
+export function keysOfRecord(root: string, key: Uint8Array): RecordKeys | undefined {
+  const election = decodeUtf8(key)?.slice(recordsOf(root).length);
+  if (election === undefined) return undefined;
+  try {
+    return { election, keys: electionKeys(root, checkElectionName(election)) };
+  } catch {
+    return undefined;
+  }
+}
+
+export interface RecordKeys {
+  readonly election: string;
+  readonly keys: ElectionKeys;
 }
 
 export function checkRoot(root: unknown): string {

@@ -226,15 +226,7 @@ export class EtcdStore implements QueueStore {
   async members(signal: AbortSignal, most?: number): Promise<readonly Member[]> {
     // Keys of elections below this one may be among them, so the server gets no limit.
     const { kvs } = await this.session.read({ ...this.#keys.range, ...inOrder }, 'listing', signal);
-    const members: Member[] = [];
-    for (const kv of kvs) {
-      if (members.length === most) break;
-      const name = nameOf(this.#keys.prefix, kv);
-      if (name === undefined) continue;
-      const { candidate, guid } = decodeCandidate(name, kv.value);
-      members.push({ name, token: kv.createRevision, candidate, isOurs: guid !== undefined });
-    }
-    return members;
+    return membersOf(this.#keys, kvs, most);
   }
 
   async watchPlace(name: string, signal: AbortSignal): Promise<Watched<boolean>> {
@@ -383,12 +375,7 @@ export class EtcdStore implements QueueStore {
   }
 
   #reading(kv: KeyValue | undefined): RecordReading {
-    // 0 is the value that etcd compares with where no key is.
-    if (kv === undefined) return { record: undefined, version: 0n };
-    const json = text.decode(kv.value);
-    const { record: location } = this.#keys;
-    if (!isQueueRecord(json)) throw new RecordDamagedError(location, 'its value is not ours');
-    return { record: decodeQueueRecord(json, location), version: kv.modRevision };
+    return readingOf(this.#keys, kv);
   }
 
   #names(response: RangeResponse | undefined): readonly string[] {
@@ -470,6 +457,35 @@ export class EtcdStore implements QueueStore {
       }
     }
   }
+}
+
+/** @throws RecordDamagedError, RecordTooNewError */
+export function readingOf(
+  { record: location }: ElectionKeys,
+  kv: KeyValue | undefined,
+): RecordReading {
+  // 0 is the value that etcd compares with where no key is.
+  if (kv === undefined) return { record: undefined, version: 0n };
+  const json = text.decode(kv.value);
+  if (!isQueueRecord(json)) throw new RecordDamagedError(location, 'its value is not ours');
+  return { record: decodeQueueRecord(json, location), version: kv.modRevision };
+}
+
+/** @param kvs keys below the prefix of the election, in the order of their creation */
+export function membersOf(
+  { prefix }: ElectionKeys,
+  kvs: readonly KeyValue[],
+  most?: number,
+): readonly Member[] {
+  const members: Member[] = [];
+  for (const kv of kvs) {
+    if (members.length === most) break;
+    const name = nameOf(prefix, kv);
+    if (name === undefined) continue;
+    const { candidate, guid } = decodeCandidate(name, kv.value);
+    members.push({ name, token: kv.createRevision, candidate, isOurs: guid !== undefined });
+  }
+  return members;
 }
 
 function placeOf(name: string): { readonly key: string; readonly token: bigint } {

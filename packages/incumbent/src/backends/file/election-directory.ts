@@ -42,6 +42,20 @@ export class ElectionDirectory {
     this.#identity = await this.#files.identify(this.path);
   }
 
+  /**
+   * As `open`, for a look: makes nothing.
+   * @returns false when there is no such directory
+   */
+  async attach(): Promise<boolean> {
+    try {
+      this.#identity ??= await this.#files.identify(this.path);
+      return true;
+    } catch (error) {
+      if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return false;
+      throw error;
+    }
+  }
+
   /** @throws when the path leads to another directory than at first, or to none */
   async verify(): Promise<void> {
     const { device, inode } = await this.#files.identify(this.path);

@@ -57,8 +57,11 @@ export class Enlistment {
     return () => this.#files.remove(path);
   }
 
-  /** Sorted by id. Files that are not ours are skipped. */
-  async list(): Promise<readonly CandidateInfo[]> {
+  /**
+   * Sorted by id. Files that are not ours are skipped.
+   * @param tidies removes the files of candidates that died
+   */
+  async list(tidies: boolean = true): Promise<readonly CandidateInfo[]> {
     const found: CandidateInfo[] = [];
     if (!(await this.#files.exists(this.#candidates))) return found;
     for (const name of await this.#files.list(this.#candidates)) {
@@ -67,8 +70,8 @@ export class Enlistment {
       const entry = readEntry(await this.#files.read(path).catch(() => undefined));
       if (entry === undefined || entry.candidate.incarnation + suffix !== name) continue;
       if (this.#isGone(entry.actor)) {
-        // This only tidies up, and the file may not be ours to remove.
-        await this.#files.remove(path).catch(() => {});
+        // The file may not be ours to remove.
+        if (tidies) await this.#files.remove(path).catch(() => {});
       } else {
         found.push(entry.candidate);
       }

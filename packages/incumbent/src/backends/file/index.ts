@@ -5,6 +5,7 @@ import { checkNames } from '../../base/check-names.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { Backend } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
+import { fileLister } from './lister.ts';
 import { openFileLeaseStore } from './store.ts';
 
 export { type DamagedFile, type ElectionFiles, examineElection } from './examine.ts';
@@ -63,6 +64,7 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
         trustFileSystem,
         onTrouble: scope.onTrouble,
       }),
+    list: fileLister(directory, trustFileSystem),
     guard: (_scope, store, token) => ({
       token,
       async superseded() {

@@ -177,18 +177,21 @@ class FileLeaseStore implements LeaseStore {
   #recordOf(entry: Entry | undefined): LeaseRecord | undefined {
     if (entry === undefined) return undefined;
     if (this.#decoded?.entry !== entry) {
-      const record = decodeLeaseRecord(entry.body, entry.path);
-      if (record.election !== this.#election) {
-        // Happens on a file system that does not tell "a" from "A", or takes two spellings of
-        // "ä" for one.
-        throw new RecordDamagedError(
-          entry.path,
-          `it belongs to the election ${JSON.stringify(record.election)}, which shares its ` +
-            `directory with ${JSON.stringify(this.#election)} on this file system`,
-        );
-      }
+      const record = decodeEntry(this.#election, entry);
       this.#decoded = { entry, record };
     }
     return this.#decoded.record;
   }
+}
+
+/** @throws RecordDamagedError, RecordTooNewError */
+export function decodeEntry(election: string, { body, path }: Entry): LeaseRecord {
+  const record = decodeLeaseRecord(body, path);
+  if (record.election === election) return record;
+  // Happens on a file system that does not tell "a" from "A", or takes two spellings of "ä" for one.
+  throw new RecordDamagedError(
+    path,
+    `it belongs to the election ${JSON.stringify(record.election)}, which shares its ` +
+      `directory with ${JSON.stringify(election)} on this file system`,
+  );
 }

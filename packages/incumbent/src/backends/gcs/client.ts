@@ -6,6 +6,8 @@ export interface StorageLike {
 
 export interface BucketLike {
   file(name: string): FileLike;
+  /** Needed to list elections, and for nothing else. Resolves with files, next query, answer. */
+  getFiles?(query: object): Promise<unknown>;
 }
 
 export interface FileLike {

@@ -1,7 +1,7 @@
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 
-/** The two things that an election does with its object. */
-export type Verb = 'read' | 'write';
+/** An election reads and writes its object. A listing lists the objects of the bucket. */
+export type Verb = 'read' | 'write' | 'list';
 
 /** As much of an error of `@google-cloud/storage` as we look at. */
 interface ApiErrorLike {
@@ -14,6 +14,7 @@ interface ApiErrorLike {
 const rights: Readonly<Record<Verb, string>> = {
   read: 'storage.objects.get',
   write: 'storage.objects.create and storage.objects.delete (replacing an object takes both)',
+  list: 'storage.objects.list and storage.objects.get',
 };
 
 /**
@@ -37,7 +38,8 @@ export class Refusals {
     if (error instanceof ElectionError) return error;
     const status = statusOf(error);
     const message = messageOf(error);
-    const what = `Cloud Storage refused to ${verb} an object of the bucket "${this.#bucket}"`;
+    const objects = verb === 'list' ? 'objects' : 'an object';
+    const what = `Cloud Storage refused to ${verb} ${objects} of the bucket "${this.#bucket}"`;
     if (status === undefined) return this.#withoutAnswer(verb, message, error);
     const refused = `${what} (${status}): ${message}`;
     if (status === 429 || status === 408 || status >= 500 || isRateLimit(error)) {

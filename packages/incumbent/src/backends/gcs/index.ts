@@ -4,10 +4,12 @@
  */
 import { describeClient } from '../../base/candidate.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
+import type { TimingLimits } from '../../base/timing.ts';
 import type { Backend } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { StorageLike } from './client.ts';
 import { Refusals } from './errors.ts';
+import { gcsLister } from './lister.ts';
 import type { GcsGuard, GcsOptions } from './options.ts';
 import { checkOptions, objectNameOf } from './options.ts';
 import { GcsStore } from './store.ts';
@@ -39,21 +41,19 @@ export function gcs(storage: StorageLike, options: GcsOptions): Backend<GcsGuard
   }
   const { bucket, maxWritesPerSecond } = checked;
   const refusals = new Refusals(bucket);
+  const limits: TimingLimits = {
+    defaultLeaseMs: 45_000,
+    minLeaseMs: Math.max(shortestLeaseMs, leaseOfOneWriteMs / maxWritesPerSecond),
+    minRenewEveryMs: 1_000 / maxWritesPerSecond,
+    pollsPerLease: 2,
+  };
+  const shared = { storage, options: checked, refusals };
   return leaseBackend<GcsGuard>({
     kind: 'gcs',
     description: `objects in gs://${bucket}/${options.prefix ?? ''}`,
-    limits: {
-      defaultLeaseMs: 45_000,
-      minLeaseMs: Math.max(shortestLeaseMs, leaseOfOneWriteMs / maxWritesPerSecond),
-      minRenewEveryMs: 1_000 / maxWritesPerSecond,
-      pollsPerLease: 2,
-    },
-    openStore: (scope) =>
-      new GcsStore(
-        { storage, options: checked, refusals },
-        scope,
-        objectNameOf(scope.election, options),
-      ),
+    limits,
+    openStore: (scope) => new GcsStore(shared, scope, objectNameOf(scope.election, options)),
+    list: gcsLister(shared, options, limits),
     guard: (scope, _store, token) => ({
       token,
       bucket,

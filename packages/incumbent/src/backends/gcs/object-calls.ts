@@ -4,6 +4,7 @@
  * expects any more.
  */
 import { StoreUnavailableError } from '../../base/errors.ts';
+import { unlessAborted } from '../../base/wait.ts';
 import type {
   BucketLike,
   FileLike,
@@ -191,14 +192,6 @@ function finish(sink: SinkLike, bytes: Uint8Array, signal: AbortSignal): Promise
   });
   sink.end(bytes);
   return unlessAborted(finished, signal);
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener('abort', onAbort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
-  });
 }
 
 /** @param hashes `crc32c=…,md5=…`, or several headers of these */

@@ -5,6 +5,9 @@ import { asStatus } from './client.ts';
 /** The verbs that an election needs on Leases, as RBAC names them. */
 export type Verb = 'get' | 'create' | 'update' | 'watch';
 
+/** Also the one that only a listing needs. */
+type AnyVerb = Verb | 'list';
+
 export type StoreError = StoreUnavailableError | StoreUnsuitableError;
 
 /**
@@ -15,18 +18,18 @@ export type StoreError = StoreUnavailableError | StoreUnsuitableError;
 export class Refusals {
   readonly #server: string;
   readonly #namespace: string;
-  readonly #allowed = new Set<Verb>();
+  readonly #allowed = new Set<AnyVerb>();
 
   constructor(server: string, namespace: string) {
     this.#server = server;
     this.#namespace = namespace;
   }
 
-  allowed(verb: Verb): void {
+  allowed(verb: AnyVerb): void {
     this.#allowed.add(verb);
   }
 
-  error(verb: Verb, response: ApiResponse): StoreError {
+  error(verb: AnyVerb, response: ApiResponse): StoreError {
     const { status, body } = response;
     const told = asStatus(body);
     const message = told?.message ?? response.text.trim().slice(0, 200);
@@ -51,7 +54,10 @@ export class Refusals {
         return this.#unlessAllowed(
           verb,
           `${what}; in the namespace "${this.#namespace}" this account needs the verb "${verb}" on ` +
-            'leases of coordination.k8s.io: `incumbent schema kubernetes` prints the Role',
+            'leases of coordination.k8s.io: ' +
+            (verb === 'list'
+              ? 'docs/stores/kubernetes.md shows the Role of a reader that lists elections'
+              : '`incumbent schema kubernetes` prints the Role'),
         );
       case 404:
         // An API server that has just started does not know all its groups yet.
@@ -78,7 +84,7 @@ export class Refusals {
   }
 
   /** A proxy, a login page, or something else altogether has answered. */
-  #notAnApiServer(verb: Verb, { status, text }: ApiResponse): StoreError {
+  #notAnApiServer(verb: AnyVerb, { status, text }: ApiResponse): StoreError {
     const page = text.trim().replace(/\s+/g, ' ').slice(0, 80);
     const what =
       `${this.#server} answered ${status} and no JSON of an API server` +
@@ -90,7 +96,7 @@ export class Refusals {
     );
   }
 
-  #unlessAllowed(verb: Verb, message: string): StoreError {
+  #unlessAllowed(verb: AnyVerb, message: string): StoreError {
     if (!this.#allowed.has(verb)) return new StoreUnsuitableError(message);
     return new StoreUnavailableError(`${message} (it was allowed before)`);
   }

@@ -4,6 +4,7 @@ import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import { apiOf } from './api-of.ts';
 import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import { Refusals } from './errors.ts';
+import { leaseLister } from './lister.ts';
 import type { KubernetesGuard, KubernetesOptions } from './options.ts';
 import { checkNamespace, checkOptions, leaseNameOf } from './options.ts';
 import { KubernetesStore } from './store.ts';
@@ -56,6 +57,10 @@ export function kubernetes(
         scope,
         leaseNameOf(scope.election, options),
       ),
+    list: leaseLister({
+      ...{ api, namespace, refusals },
+      leaseNameOf: (election) => leaseNameOf(election, options),
+    }),
     guard: (scope, _store, token) => ({
       token,
       namespace,

@@ -84,6 +84,21 @@ export function recordOfLease(lease: Lease, format: LeaseFormat): LeaseRecord | 
   };
 }
 
+/**
+ * The election that the Lease is of, by its own words. Empty: they cannot be read.
+ * @returns undefined for a Lease that has none of our annotations
+ */
+export function electionOfLease({ metadata }: Lease, location: string): string | undefined {
+  const { annotations = {} } = metadata;
+  const text = annotations[recordAnnotation];
+  if (text === undefined) return annotations[tokenAnnotation] === undefined ? undefined : '';
+  try {
+    return decodeLeaseRecord(unpack(text, location), location).election;
+  } catch {
+    return '';
+  }
+}
+
 /** The Lease that says `next`. All parts of `base` that are not ours stay as they are. */
 export function leaseOfRecord(
   base: Lease | undefined,

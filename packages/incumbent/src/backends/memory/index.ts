@@ -33,6 +33,16 @@ export function memory(): Backend<MemoryGuard> {
     kind: 'memory',
     description: 'memory of this process',
     openStore: (scope) => new MemoryStore(cellOf(scope.election)),
+    list: {
+      async page() {
+        const elections = [...cells].flatMap(([name, { record, version, waiting }]) =>
+          record === undefined && waiting.length === 0
+            ? []
+            : { name, waiting, reading: () => ({ record, version }) },
+        );
+        return { elections, next: undefined };
+      },
+    },
     guard: (scope, _store, token) => {
       const cell = cellOf(scope.election);
       return { token, superseded: () => (cell.record?.token ?? 0n) > token };

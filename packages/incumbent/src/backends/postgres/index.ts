@@ -33,11 +33,12 @@ export function postgres(
   client: PostgresClient,
   options: PostgresOptions = {},
 ): Backend<PostgresGuard> {
-  const { table, description, openStore } = openPostgres(client, options);
+  const { table, description, openStore, lister } = openPostgres(client, options);
   return leaseBackend<PostgresGuard>({
     kind: 'postgres',
     description,
     openStore,
+    list: lister,
     guard: (scope, _store, token) => guardFor(table, scope.election, token),
   });
 }

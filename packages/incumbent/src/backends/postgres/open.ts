@@ -1,7 +1,9 @@
 import type { Scope } from '../../core/contest.ts';
+import type { LeaseLister } from '../../mechanisms/lease/listing.ts';
 import type { PostgresClient } from './client.ts';
 import { Connection } from './connection.ts';
 import { ListeningPostgresStore } from './listening-store.ts';
+import { postgresLister } from './lister.ts';
 import type { PostgresOptions, Table } from './options.ts';
 import { checkOptions } from './options.ts';
 import { PostgresStore } from './store.ts';
@@ -11,6 +13,7 @@ export interface OpenedPostgres {
   /** For people. */
   readonly description: string;
   openStore(scope: Scope): PostgresStore;
+  readonly lister: LeaseLister;
 }
 
 /** @throws InvalidOptionError */
@@ -25,5 +28,6 @@ export function openPostgres(client: PostgresClient, options: PostgresOptions): 
       checked.listens
         ? new ListeningPostgresStore(connection, scope, checked)
         : new PostgresStore(connection, scope, checked),
+    lister: postgresLister(connection, checked),
   };
 }

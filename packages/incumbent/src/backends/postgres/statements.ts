@@ -40,7 +40,18 @@ export interface Statements {
   readonly delist: string;
   /** `$1` name → candidates as JSON */
   readonly list: string;
+  /**
+   * `$1` name → the rows behind it, up to `pageRows`, by name: name, record, version, age in ms,
+   * whether the server is in recovery, life, age of that life in ms, candidates as a JSON list.
+   * Always a row: without a name, there is none behind it. Not all rows are elections.
+   */
+  readonly page: string;
+  /** As `page`, with nothing but the name, whether there is a record, and candidates. */
+  readonly pageOfNames: string;
 }
+
+/** How many rows a page has. A record may have tens of kilobytes. */
+export const pageRows = 500;
 
 /** More terms than can have begun in the writes that a server had not sent to its follower yet. */
 const lostTerms = 1_000;
@@ -125,6 +136,14 @@ export function statementsFor(table: Table): Statements {
   const life = lifeOf(table);
   const bornAt = `(select marker.written_at from ${sql} as marker
       where marker.name = '' and marker.life = $7::text)`;
+  // The row without a name is no election. It says since when the present life is known.
+  const rowsBehind = `(
+    select * from ${sql} where name > $1::text and name <> '' order by name limit ${pageRows}
+  ) as election`;
+  const waiting = `case when election.waiting <> '{}' then (
+    select jsonb_agg(entry.value ->> 'candidate' order by entry.key)::text
+    from jsonb_each(election.waiting) as entry where ${isAlive}
+  ) end`;
   return {
     read: `
 select
@@ -194,5 +213,25 @@ select entry.value ->> 'candidate'
 from ${sql} as election, jsonb_each(election.waiting) as entry
 where election.name = $1::text and ${isAlive}
 order by entry.key`,
+    page: `
+select
+  election.name,
+  election.record,
+  election.version,
+  case when election.life = present.life then ${age('election.written_at')} end,
+  pg_is_in_recovery()::text,
+  present.life,
+  ${age('marker.written_at')},
+  ${waiting}
+from (select ${life} as life) as present
+  left join ${rowsBehind} on true
+  left join ${sql} as marker on marker.name = '' and marker.life = present.life
+order by election.name`,
+    pageOfNames: `
+select
+  election.name, (election.record is not null)::text, null, null, pg_is_in_recovery()::text, null, null,
+  ${waiting}
+from (select) as present left join ${rowsBehind} on true
+order by election.name`,
   };
 }

@@ -1,8 +1,8 @@
-import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
+import { StoreUnsuitableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
+import { decodeRecordOf, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { Connection } from './connection.ts';
 import type { Row } from './driver.ts';
 import { PoolExhaustedError } from './driver.ts';
@@ -207,14 +207,7 @@ export class PostgresStore implements LeaseStore {
 
   #recordOf(text: string, version: Version): LeaseRecord {
     if (this.#known?.version === version) return this.#known.record;
-    const where = `the row "${this.scope.election}" of the table "${this.#table.name}"`;
-    const record = decodeLeaseRecord(text, where);
-    if (record.election !== this.scope.election) {
-      throw new RecordDamagedError(
-        where,
-        `it belongs to the election ${JSON.stringify(record.election)}`,
-      );
-    }
+    const record = decodeRow(this.#table, this.scope.election, text);
     this.#known = { version, record };
     return record;
   }
@@ -237,7 +230,15 @@ export class PostgresStore implements LeaseStore {
   }
 }
 
-function ages(age: string | null, lifeAge: string | null): Pick<Reading, 'ageMs' | 'lifeAgeMs'> {
+/** @throws RecordDamagedError, RecordTooNewError */
+export function decodeRow(table: Table, election: string, text: string): LeaseRecord {
+  return decodeRecordOf(election, text, `the row "${election}" of the table "${table.name}"`);
+}
+
+export function ages(
+  age: string | null,
+  lifeAge: string | null,
+): Pick<Reading, 'ageMs' | 'lifeAgeMs'> {
   return {
     ...(age === null ? {} : { ageMs: Number(age) }),
     ...(lifeAge === null ? {} : { lifeAgeMs: Number(lifeAge) }),

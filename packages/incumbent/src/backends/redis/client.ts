@@ -24,6 +24,9 @@ export interface NodeRedisCluster extends Emitter {
   readonly isOpen: boolean;
   readonly masters: readonly unknown[];
   getSlotRandomNode(slot: number): unknown;
+  nodeClient(
+    master: unknown,
+  ): Promise<Pick<NodeRedisClient, 'sendCommand'>> | Pick<NodeRedisClient, 'sendCommand'>;
   sendCommand(
     firstKey: string | undefined,
     isReadonly: boolean | undefined,
@@ -72,7 +75,7 @@ export interface IoRedisCluster extends Emitter {
   readonly status: string;
   readonly isCluster: boolean;
   call(command: string, ...args: string[]): Promise<unknown>;
-  nodes(): readonly unknown[];
+  nodes(role?: 'master'): readonly unknown[];
   duplicate(nodes?: never[], override?: object): IoRedisSubscriber;
 }
 

@@ -23,6 +23,8 @@ export interface RedisDriver {
    * meanwhile. Undefined for a cluster, where a command without a key goes to any node.
    */
   readonly together: (<T>(job: (send: Send) => Promise<T>) => Promise<T>) | undefined;
+  /** One for each server that holds data: one, but on a cluster. For commands without a key. */
+  primaries(): Promise<readonly Send[]>;
   /** Subscribes on a connection of its own: a copy of the client, made as the client was. */
   subscribe(
     channel: string,

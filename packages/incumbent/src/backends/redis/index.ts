@@ -38,11 +38,12 @@ export { fenceLua } from './scripts.ts';
  * @throws InvalidOptionError
  */
 export function redis(client: RedisClient, options: RedisOptions = {}): Backend<RedisGuard> {
-  const { driver, prefix, openStore } = openRedis(client, options);
+  const { driver, prefix, openStore, lister } = openRedis(client, options);
   return leaseBackend<RedisGuard>({
     kind: 'redis',
     description: `${driver.description} (${prefix}…)`,
     openStore,
+    list: lister,
     guard: (scope, store, token) => {
       const { key, newestToken } = store as RedisLeaseStore;
       return redisGuard(driver, scope.election, key, token, newestToken);

@@ -1,6 +1,6 @@
 import type { HintConnection } from '../hint-hub.ts';
 import type { IoRedisClient, IoRedisCluster, IoRedisSubscriber } from './client.ts';
-import type { RedisDriver } from './driver.ts';
+import type { RedisDriver, Send } from './driver.ts';
 
 /**
  * The value of version 6. It is below the usual time after which idle connections are forgotten.
@@ -10,20 +10,28 @@ const keepAliveMs = 30_000;
 /** The package `ioredis`, and those made after it (iovalkey). */
 export function ioRedisDriver(client: IoRedisClient | IoRedisCluster): RedisDriver {
   const options = (client as { options?: Record<string, unknown> }).options ?? {};
-  const send = (args: readonly string[]) => {
-    const [command = '', ...rest] = args;
-    // By a lower-case name the client finds a command's keys, to route it and to write its
-    // prefix before them.
-    return client.call(command.toLowerCase(), ...rest);
-  };
+  const send = sendBy(client);
   return {
     description: describe(client, options),
     ownPrefix: '',
     clientPrefix: options['keyPrefix'] === undefined ? '' : String(options['keyPrefix']),
     send: (_key, args) => send(args),
     together: isCluster(client) ? undefined : (job) => job(send),
+    primaries: async () =>
+      isCluster(client)
+        ? client.nodes('master').map((node) => sendBy(node as IoRedisClient))
+        : [send],
     subscribe: (channel, onMessage, onLost) =>
       subscribe(copyOf(client, options), channel, onMessage, onLost),
+  };
+}
+
+function sendBy(client: Pick<IoRedisClient, 'call'>): Send {
+  return (args) => {
+    const [command = '', ...rest] = args;
+    // By a lower-case name the client finds a command's keys, to route it and to write its
+    // prefix before them.
+    return client.call(command.toLowerCase(), ...rest);
   };
 }
 

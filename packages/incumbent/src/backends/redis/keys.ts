@@ -15,6 +15,26 @@ export function keysOf(prefix: string, election: string): ElectionKeys {
   return { record, candidates: `${record}:candidates` };
 }
 
+/** The keys of all elections with this prefix, as a pattern of SCAN. Others may match it too. */
+export function patternOf(prefix: string): string {
+  return `${prefix.replace(/[\\*?[\]^-]/g, '\\$&')}{*}*`;
+}
+
+/** The election that has this key. Undefined: it is not ours. */
+export function electionOf(prefix: string, key: string): string | undefined {
+  const tag = /^\{([^{}]+)\}/.exec(key.slice(prefix.length))?.[1];
+  if (tag === undefined || !key.startsWith(prefix)) return undefined;
+  let election: string;
+  try {
+    election = decodeURIComponent(tag);
+  } catch {
+    return undefined;
+  }
+  const { record, candidates } = keysOf(prefix, election);
+  // Another spelling of the name is no key that we would ever look at.
+  return key === record || key === candidates ? election : undefined;
+}
+
 /** The channel for news of all elections with this prefix. The message is the election's name. */
 export function channelOf(prefix: string): string {
   return `${prefix}news`;

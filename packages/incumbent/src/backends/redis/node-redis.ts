@@ -28,6 +28,7 @@ export function nodeRedisDriver(node: NodeRedis): RedisDriver {
       return sendBy(node, key, args, options);
     },
     together: together(node),
+    primaries: () => primaries(node),
     subscribe: async (channel, onMessage, onLost) =>
       subscribe(await copyOf(node), channel, onMessage, onLost),
   };
@@ -67,6 +68,13 @@ function together(node: NodeRedis): RedisDriver['together'] {
     default:
       return node satisfies never;
   }
+}
+
+async function primaries(node: NodeRedis): Promise<readonly Send[]> {
+  if (node.kind !== 'cluster') return [(args) => sendBy(node, '', args, {})];
+  const { client } = node;
+  const nodes = await Promise.all(client.masters.map(async (each) => client.nodeClient(each)));
+  return nodes.map((each) => (args) => each.sendCommand([...args]));
 }
 
 async function copyOf(node: NodeRedis): Promise<NodeRedisSubscriber> {

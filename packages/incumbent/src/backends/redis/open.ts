@@ -1,11 +1,13 @@
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
+import type { LeaseLister } from '../../mechanisms/lease/listing.ts';
 import { HintHub } from '../hint-hub.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisDriver } from './driver.ts';
 import { driverOf } from './driver-of.ts';
 import type { Right } from './errors.ts';
 import { channelOf } from './keys.ts';
+import { redisLister } from './lister.ts';
 import type { RedisOptions } from './options.ts';
 import { checkOptions } from './options.ts';
 import { RedisLeaseStore } from './store.ts';
@@ -15,6 +17,7 @@ export interface OpenedRedis {
   /** The prefix of all our names. */
   readonly prefix: string;
   openStore(scope: Scope): RedisLeaseStore;
+  readonly lister: LeaseLister;
 }
 
 /** @throws InvalidOptionError */
@@ -40,6 +43,7 @@ export function openRedis(client: RedisClient, options: RedisOptions): OpenedRed
   return {
     driver,
     prefix,
+    lister: redisLister(driver, checked),
     openStore(scope) {
       // All elections share the connection, so any of them may report its trouble.
       tell = (error) =>

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { CandidateInfo } from '../../base/candidate.ts';
-import { RecordDamagedError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import { decodeCandidates, encodeCandidate } from '../../record/candidate-entry.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
+import { decodeRecordOf, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { HintHub } from '../hint-hub.ts';
 import { acknowledge, UnacknowledgedWrites } from './acknowledge.ts';
 
@@ -215,13 +214,7 @@ export class RedisLeaseStore implements LeaseStore {
   }
 
   #decode(text: string): LeaseRecord {
-    const location = keyLocation(this.key);
-    const record = decodeLeaseRecord(text, location);
-    if (record.election === this.#scope.election) return record;
-    throw new RecordDamagedError(
-      location,
-      `it belongs to the election ${JSON.stringify(record.election)}`,
-    );
+    return decodeRecordOf(this.#scope.election, text, keyLocation(this.key));
   }
 
   /**

@@ -12,6 +12,16 @@ export interface S3ClientLike {
 export interface S3Commands {
   readonly GetObjectCommand: new (input: ObjectName) => S3Command;
   readonly PutObjectCommand: new (input: PutInput) => S3Command;
+  /** Needed to list elections, and for nothing else. */
+  readonly ListObjectsV2Command?: new (
+    input: ListInput,
+  ) => S3Command;
+}
+
+export interface ListInput {
+  Bucket: string;
+  Prefix: string;
+  ContinuationToken?: string;
 }
 
 export interface ObjectName {
@@ -43,6 +53,12 @@ export interface GetOutput {
   readonly ContentLength?: number;
   readonly ETag?: string;
   readonly LastModified?: Date;
+}
+
+export interface ListOutput {
+  readonly Contents?: readonly { readonly Key?: string; readonly Size?: number }[];
+  readonly IsTruncated?: boolean;
+  readonly NextContinuationToken?: string;
 }
 
 export interface PutOutput {

@@ -2,8 +2,8 @@ import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../.
 import type { S3Failure } from './client.ts';
 import { nameOf, statusOf } from './client.ts';
 
-/** The two things that an election does with its object. */
-export type Right = 'read' | 'write';
+/** An election reads and writes its object. A listing lists the objects of the bucket. */
+export type Right = 'read' | 'write' | 'list';
 
 /**
  * True when the condition of a write was not met. Another candidate has written. Or an earlier
@@ -59,12 +59,13 @@ export class Refusals {
     this.#allowed.add(right);
   }
 
-  /** @param key the name of the object */
+  /** @param key the name of the object, or the prefix of a listing */
   error(right: Right, key: string, error: unknown): unknown {
     if (error instanceof ElectionError) return error;
     const status = statusOf(error);
     const name = nameOf(error);
-    const what = `S3 refused to ${right} the object "${key}" of the bucket "${this.#bucket}"`;
+    const objects = right === 'list' ? `the objects "${key}…"` : `the object "${key}"`;
+    const what = `S3 refused to ${right} ${objects} of the bucket "${this.#bucket}"`;
     const said = describe(error);
     const refuse = (wayOut: string) =>
       this.#unlessAllowed(right, `${what}: ${said}; ${wayOut}`, error);
@@ -83,7 +84,7 @@ export class Refusals {
       case 401:
       case 403:
         if (name === 'RequestTimeTooSkewed') break;
-        return refuse(right === 'read' ? readRights : writeRights);
+        return refuse(rights[right]);
       case 301:
       case 307:
         return refuse('the bucket is in another region: give the client that one');
@@ -148,7 +149,11 @@ const fewChecksums =
 const readRights =
   'the right s3:GetObject is needed, and s3:ListBucket on the bucket, without which S3 says of an ' +
   'object that is not there that it may not be read';
-const writeRights = 'the rights s3:PutObject and s3:GetObject are needed (docs/stores/s3.md)';
+const rights: Readonly<Record<Right, string>> = {
+  read: readRights,
+  write: 'the rights s3:PutObject and s3:GetObject are needed (docs/stores/s3.md)',
+  list: 'to list elections, the rights s3:ListBucket on the bucket and s3:GetObject are needed',
+};
 
 /** `SlowDown (503): Please reduce your request rate` */
 function describe(error: unknown): string {

@@ -3,13 +3,21 @@ import type { Backend } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import type { S3ClientLike } from './client.ts';
 import { Refusals } from './errors.ts';
+import { s3Lister } from './lister.ts';
 import { Objects } from './objects.ts';
 import type { S3Guard, S3Options } from './options.ts';
 import { checkClient, checkOptions } from './options.ts';
 import { ConditionProof, Proof } from './proof.ts';
 import { S3Store } from './store.ts';
 
-export type { ObjectName, PutInput, S3ClientLike, S3Command, S3Commands } from './client.ts';
+export type {
+  ListInput,
+  ObjectName,
+  PutInput,
+  S3ClientLike,
+  S3Command,
+  S3Commands,
+} from './client.ts';
 export type { TagForm } from './etag.ts';
 export type { S3Guard, S3Options } from './options.ts';
 
@@ -22,8 +30,8 @@ export type { S3Guard, S3Options } from './options.ts';
  */
 export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {
   checkClient(client);
-  const { bucket, commands, probeKey, proves, tagForms, clockStepMs, keyOf } =
-    checkOptions(options);
+  const checked = checkOptions(options);
+  const { bucket, commands, probeKey, proves, tagForms, clockStepMs, keyOf } = checked;
   const objects = new Objects(client, bucket, commands, new Refusals(bucket));
   const conditions = new ConditionProof(objects, probeKey, tagForms);
   const proof = new Proof(
@@ -37,6 +45,7 @@ export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {
     limits: { defaultLeaseMs: 45_000, pollsPerLease: 2 },
     openStore: (scope) =>
       new S3Store({ objects, proof, bucket, clockStepMs }, scope, keyOf(scope.election)),
+    list: s3Lister(objects, checked),
     guard: ({ election }, _store, token) => ({ token, bucket, key: keyOf(election) }),
   });
 }

@@ -1,6 +1,7 @@
 import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type {
   GetOutput,
+  ListOutput,
   ObjectName,
   PutInput,
   PutOutput,
@@ -16,6 +17,13 @@ import { bareTag, writeTag } from './etag.ts';
 
 /** Far above any record. A foreign object may have terabytes. */
 const mostBytes = 8 * 1_024 * 1_024;
+
+export interface ListRequest {
+  readonly Command: NonNullable<S3Commands['ListObjectsV2Command']>;
+  readonly prefix: string;
+  /** `next` of the page before. */
+  readonly after: string | undefined;
+}
 
 /** An object as it was read. */
 export interface Found {
@@ -80,6 +88,32 @@ export class Objects {
       tag: this.#tagOf(output, key),
       writtenMs: output.LastModified?.getTime(),
       sentMs,
+    };
+  }
+
+  /** A page of the names that begin so. Larger objects than any record are left out. */
+  async list(
+    { Command, prefix, after }: ListRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly keys: readonly string[]; readonly next: string | undefined }> {
+    signal.throwIfAborted();
+    const command = new Command({
+      ...{ Bucket: this.#bucket, Prefix: prefix },
+      ...(after === undefined ? {} : { ContinuationToken: after }),
+    });
+    let output: ListOutput;
+    try {
+      output = (await this.#send(command, signal)) as ListOutput;
+    } catch (error) {
+      throw this.#refusals.error('list', prefix, error);
+    }
+    this.#refusals.allowed('list');
+    const { Contents = [], IsTruncated, NextContinuationToken } = output;
+    return {
+      keys: Contents.flatMap(({ Key, Size = 0 }) =>
+        Key === undefined || Size > mostBytes ? [] : Key,
+      ),
+      next: IsTruncated === true ? NextContinuationToken : undefined,
     };
   }
 

@@ -10,7 +10,10 @@ import type { TagForm } from './etag.ts';
 export interface S3Options {
   /** The name of the bucket, or the ARN of an access point. */
   readonly bucket: string;
-  /** `{ GetObjectCommand, PutObjectCommand }` of the package that the client is from. */
+  /**
+   * `{ GetObjectCommand, PutObjectCommand }` of the package that the client is from. With
+   * `ListObjectsV2Command` too, `backend.elections()` lists the elections.
+   */
   readonly commands: S3Commands;
   /** Prefix for the names of our objects, such as `elections/`. Default: none. */
   readonly prefix?: string;
@@ -52,6 +55,8 @@ export interface S3Guard {
 export interface CheckedOptions {
   readonly bucket: string;
   readonly commands: S3Commands;
+  /** Undefined: `objectName` names the objects. */
+  readonly prefix: string | undefined;
   readonly probeKey: string;
   readonly proves: boolean;
   /** In the order in which they are tried. */
@@ -123,6 +128,7 @@ export function checkOptions(options: S3Options): CheckedOptions {
   return {
     bucket,
     commands,
+    prefix: objectName === undefined ? prefix : undefined,
     probeKey,
     proves: probe,
     tagForms: etagQuotes === 'auto' ? ['quoted', 'unquoted'] : [etagQuotes],

@@ -1,8 +1,7 @@
-import { RecordDamagedError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
-import { decodeLeaseRecord, encodeLeaseRecord } from '../../record/lease-record.ts';
+import { decodeRecordOf, encodeLeaseRecord } from '../../record/lease-record.ts';
 import type { TagForm } from './etag.ts';
 import type { Condition, Found, Objects } from './objects.ts';
 import { locationOf } from './objects.ts';
@@ -73,13 +72,7 @@ export class S3Store implements LeaseStore {
   #recordOf({ text, tag }: Found): LeaseRecord {
     if (this.#known?.version === tag) return this.#known.record;
     const where = locationOf(this.#shared.bucket, this.#key);
-    const record = decodeLeaseRecord(text, where);
-    if (record.election !== this.#scope.election) {
-      throw new RecordDamagedError(
-        where,
-        `it belongs to the election ${JSON.stringify(record.election)}`,
-      );
-    }
+    const record = decodeRecordOf(this.#scope.election, text, where);
     this.#known = { version: tag, record };
     return record;
   }
@@ -91,6 +84,11 @@ export class S3Store implements LeaseStore {
  */
 function stamped(record: string, id: string): string {
   return `{"write":${JSON.stringify(id)},${record.slice(1)}`;
+}
+
+/** The beginning of every object of ours, also of one that is damaged behind it. */
+export function looksLikeRecord(text: string): boolean {
+  return text.startsWith('{"write":');
 }
 
 /** The least time since it was written, in ms, by the endpoint's clock. */

@@ -3,13 +3,19 @@ import { describeValue } from '../../base/candidate.ts';
 import { formatDuration } from '../../base/duration.ts';
 import { InvalidOptionError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { TimingLimits } from '../../base/timing.ts';
-import type { Backend, Scope } from '../../core/contest.ts';
+import { deriveTiming } from '../../base/timing.ts';
+import type { Backend, ElectionBackend, Scope } from '../../core/contest.ts';
+import type { ElectionPages } from '../../core/listing.ts';
+import { listingOf } from '../../core/listing.ts';
 import { QueueElection } from '../../mechanisms/queue/backend.ts';
 import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
+import type { CheckedOptions } from './check-options.ts';
 import { checkOptions, electionPath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { queueLayout } from './layout.ts';
+import { queuePages } from './lister.ts';
 import { openLockElection, openNodeElection } from './lock-election.ts';
+import { hadoopElections, lockPages, nodeElections } from './lock-lister.ts';
 import type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
 import { ZooKeeperSession } from './session.ts';
 import { ZooKeeperStore } from './store.ts';
@@ -59,11 +65,12 @@ export function zookeeper(
     recheckMs: checked.recheckMs,
     delayAfterWinMs: checked.delayAfterWinMs,
   };
-  return {
+  const limits = limitsOf(checked.layout, sessionTimeoutMs, checked.tickTimeMs);
+  const backend = {
     kind: 'zookeeper',
     description: `ZooKeeper, layout ${checked.layout}, below ${checked.root}`,
-    limits: limitsOf(checked.layout, sessionTimeoutMs, checked.tickTimeMs),
-    open: (scope: Scope) => {
+    limits,
+    open: (scope: Scope): ElectionBackend<ZooKeeperGuard> => {
       const path = electionPath(checked.root, scope.election);
       const session = ZooKeeperSession.of(client);
       if (checked.layout === 'hadoop') return openLockElection(client, scope, path, checked);
@@ -79,6 +86,19 @@ export function zookeeper(
       return new QueueElection<ZooKeeperGuard>(scope, store, settings);
     },
   };
+  return { ...backend, ...listingOf(pagesOf(client, checked, limits, backend.open)) };
+}
+
+function pagesOf(
+  client: ZooKeeperClient,
+  { layout, root }: CheckedOptions,
+  limits: TimingLimits,
+  open: Backend['open'],
+): ElectionPages {
+  const timing = deriveTiming({}, limits);
+  if (layout === 'hadoop') return lockPages(client, root, hadoopElections, open, timing);
+  if (layout === 'node') return lockPages(client, root, nodeElections, open, timing);
+  return queuePages(client, root, queueLayout(layout));
 }
 
 /** @returns the negotiated session timeout in ms */

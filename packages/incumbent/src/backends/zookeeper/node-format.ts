@@ -34,3 +34,10 @@ export function nodePaths(path: string): LockPaths {
 export function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/')) || '/';
 }
+
+/** The node that a leader makes, by the node of the record beside it. Undefined: it is no record. */
+export function nodeOfRecord(path: string): string | undefined {
+  return path.endsWith(suffix) && !path.endsWith(`/${suffix}`)
+    ? path.slice(0, -suffix.length)
+    : undefined;
+}

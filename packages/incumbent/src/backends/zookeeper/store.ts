@@ -335,15 +335,7 @@ export class ZooKeeperStore implements QueueStore {
   }
 
   #reading(content: NodeContent | undefined): RecordReading {
-    if (content === undefined) return { record: undefined, version: undefined };
-    const { data, stat } = content;
-    const json = data === null ? '' : text.decode(data);
-    if (json === '') return { record: undefined, version: stat.version };
-    if (isQueueRecord(json)) {
-      return { record: decodeQueueRecord(json, this.#path), version: stat.version };
-    }
-    if (!this.isMixed) throw new RecordDamagedError(this.#path, 'its data is not ours');
-    return { record: undefined, version: stat.version, isForeign: true };
+    return readingOf(content, this.#path, this.isMixed);
   }
 
   async #makeNode(signal: AbortSignal): Promise<void> {
@@ -357,23 +349,13 @@ export class ZooKeeperStore implements QueueStore {
   }
 
   #inOrder(children: readonly string[]): readonly string[] {
-    const places: { readonly child: string; readonly sequence: number }[] = [];
-    for (const child of children) {
-      const sequence = this.#layout.sequenceOf(child);
-      if (sequence !== undefined) places.push({ child, sequence });
-    }
-    return places
-      .sort((a, b) => sequenceDistance(b.sequence, a.sequence))
-      .map(({ child }) => `${this.#path}/${child}`);
+    return placesAmong(children, this.#layout).map((child) => `${this.#path}/${child}`);
   }
 
   async #member(name: string, signal: AbortSignal): Promise<Member | undefined> {
     return this.#attempt(async () => {
       try {
-        const { data, stat } = await this.#client.get(name, { signal });
-        const child = name.slice(this.#path.length + 1);
-        const said = this.#layout.memberFrom(child, data === null ? '' : text.decode(data));
-        return { name, token: stat.czxid, ...said };
+        return memberFrom(name, await this.#client.get(name, { signal }), this.#layout);
       } catch (error) {
         if (codeOf(error) === 'NO_NODE') return undefined;
         throw error;
@@ -539,4 +521,39 @@ export class ZooKeeperStore implements QueueStore {
  */
 function watchedOf<Value>(value: Value, { changed, cancel }: NodeWatch<unknown>): Watched<Value> {
   return { value, changed, cancel };
+}
+
+/**
+ * @param content undefined: the election's node is not there
+ * @throws RecordDamagedError, RecordTooNewError
+ */
+export function readingOf(
+  content: NodeContent | undefined,
+  path: string,
+  isMixed: boolean,
+): RecordReading {
+  if (content === undefined) return { record: undefined, version: undefined };
+  const { data, stat } = content;
+  const json = data === null ? '' : text.decode(data);
+  if (json === '') return { record: undefined, version: stat.version };
+  if (isQueueRecord(json)) return { record: decodeQueueRecord(json, path), version: stat.version };
+  if (!isMixed) throw new RecordDamagedError(path, 'its data is not ours');
+  return { record: undefined, version: stat.version, isForeign: true };
+}
+
+/** The children that are places, in the order of the queue. */
+export function placesAmong(children: readonly string[], layout: QueueLayout): readonly string[] {
+  const places: { readonly child: string; readonly sequence: number }[] = [];
+  for (const child of children) {
+    const sequence = layout.sequenceOf(child);
+    if (sequence !== undefined) places.push({ child, sequence });
+  }
+  return places.sort((a, b) => sequenceDistance(b.sequence, a.sequence)).map(({ child }) => child);
+}
+
+/** @param name the path of a place */
+export function memberFrom(name: string, { data, stat }: NodeContent, layout: QueueLayout): Member {
+  const child = name.slice(name.lastIndexOf('/') + 1);
+  const said = layout.memberFrom(child, data === null ? '' : text.decode(data));
+  return { name, token: stat.czxid, ...said };
 }

@@ -9,9 +9,12 @@ import type {
   Scope,
   Snapshot,
 } from '../../core/contest.ts';
+import { listingOf, noListing } from '../../core/listing.ts';
 import type { View } from '../../record/record.ts';
 import { administerLease } from './administer.ts';
 import { giveBackLease } from './give-back-for-dead.ts';
+import type { LeaseLister } from './listing.ts';
+import { leasePages } from './listing.ts';
 import { inspectLease, observeLease } from './observer.ts';
 import { LeaseRace } from './race.ts';
 import type { LeaseStore } from './store.ts';
@@ -28,6 +31,11 @@ export interface LeaseBackendOptions<Guard> {
   readonly openStore: (scope: Scope) => LeaseStore;
   /** Makes `term.guard`. Called before the term is written. */
   readonly guard: (scope: Scope, store: LeaseStore, token: bigint) => Guard;
+  /**
+   * Lists the elections of the store. A text, for a store that cannot: the sentence that says why.
+   * Left out: `backend.elections()` says that this kind of store does not list them.
+   */
+  readonly list?: LeaseLister | string;
 }
 
 /** A backend from a lease store. An adapter has to write only the store and the guard. */
@@ -37,7 +45,16 @@ export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backen
     description: options.description,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     open: (scope) => new LeaseElection(scope, options),
+    ...listing(options),
   };
+}
+
+function listing({
+  kind,
+  list = `a store of the kind "${kind}" does not list its elections: ask for one by its name`,
+  limits,
+}: Pick<LeaseBackendOptions<unknown>, 'kind' | 'list' | 'limits'>): ReturnType<typeof listingOf> {
+  return typeof list === 'string' ? noListing(list) : listingOf(leasePages(list, limits));
 }
 
 class LeaseElection<Guard> implements ElectionBackend<Guard> {

@@ -2,7 +2,7 @@ import type { NotElectedReason } from '../../base/not-elected.ts';
 import { longestLeaseMs } from '../../base/timing.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { Sighting } from './reading.ts';
-import type { LeaseStore } from './store.ts';
+import type { LeaseTraits } from './store.ts';
 
 interface SeenLease {
   readonly leaseMs: number;
@@ -43,8 +43,8 @@ const mostLonger = 8;
  * does not wait for it at all. That, and no option, is the operator's way out.
  */
 export class LossWatch {
-  readonly #store: LeaseStore;
-  readonly #scope: Scope;
+  readonly #store: LeaseTraits;
+  readonly #scope: Pick<Scope, 'clock' | 'timing'>;
   #highestToken = 0n;
   /**
    * Leases that were seen and are longer than our own, of those that may be ours. The
@@ -62,7 +62,7 @@ export class LossWatch {
   /** The same time as the store tells it, for people. */
   #lifeBornMs: number | undefined;
 
-  constructor(store: LeaseStore, scope: Scope) {
+  constructor(store: LeaseTraits, scope: Pick<Scope, 'clock' | 'timing'>) {
     this.#store = store;
     this.#scope = scope;
   }

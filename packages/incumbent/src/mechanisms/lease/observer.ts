@@ -4,7 +4,7 @@ import { observe, toldBy } from '../observe.ts';
 import { LossWatch } from './loss.ts';
 import type { Sighting } from './reading.ts';
 import { Lookout, lookEveryMs, Observation } from './reading.ts';
-import type { LeaseStore } from './store.ts';
+import type { LeaseStore, LeaseTraits } from './store.ts';
 
 /** Looks on hints and every `pollEvery` (once per lease where hints can be relied on). */
 export async function* observeLease(
@@ -41,6 +41,16 @@ export async function inspectLease(
 ): Promise<Snapshot> {
   const observation = new Observation(store, scope);
   const sighting = await observation.read(signal);
+  return snapshotOf(store, scope, observation, sighting);
+}
+
+/** Everything that one sighting tells. */
+export function snapshotOf(
+  store: LeaseTraits,
+  scope: Pick<Scope, 'clock' | 'timing'>,
+  observation: Observation,
+  sighting: Sighting,
+): Snapshot {
   const { record } = sighting;
   const leftMs = leaseLeftMs(store, observation, sighting);
   const wallMs = scope.clock.wallMs();
@@ -55,8 +65,8 @@ export async function inspectLease(
 
 /** One look can tell this only where the store says for how long it has forgotten nothing. */
 function settlingIn(
-  store: LeaseStore,
-  scope: Scope,
+  store: LeaseTraits,
+  scope: Pick<Scope, 'clock' | 'timing'>,
   sighting: Sighting,
 ): Pick<Snapshot, 'settling'> {
   if (store.clockStepMs === undefined || sighting.record?.ended === true) return {};
@@ -70,7 +80,7 @@ function settlingIn(
  * death is proved.
  */
 export function leaseLeftMs(
-  store: LeaseStore,
+  store: Pick<LeaseStore, 'provesGone'>,
   observation: Observation,
   sighting: Sighting,
 ): number {

@@ -101,3 +101,6 @@ export interface LeaseStore {
   init?(signal: AbortSignal): Promise<void>;
   close?(): Promise<void>;
 }
+
+/** The rules of a store by which a reading is judged. */
+export type LeaseTraits = Pick<LeaseStore, 'clockStepMs' | 'provesGone' | 'forgets' | 'tokenFloor'>;

@@ -74,8 +74,17 @@ export async function inspectQueue(
   await ask('catching up', (operation) => store.sync(operation));
   const { reading, names } = await ask('looking', (operation) => store.look(operation));
   const first = store.isMixed ? await firstOf(store, names, signal) : undefined;
+  return snapshotOf(store, reading, { names, first }, scope.clock.wallMs());
+}
+
+/** @param seen the names of all places, and the first member where others are members */
+export function snapshotOf(
+  store: Pick<QueueStore, 'nameHere'>,
+  reading: RecordReading,
+  { names, first }: { readonly names: readonly string[]; readonly first: Member | undefined },
+  wallMs: number,
+): Snapshot {
   const { record } = reading;
-  const wallMs = scope.clock.wallMs();
   const leader = leaderPlaceIn(store, record);
   const isThere = leader !== undefined && names.includes(leader);
   return {

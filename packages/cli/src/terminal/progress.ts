@@ -1,4 +1,4 @@
-import type { Output } from './context.ts';
+import type { Output } from './host.ts';
 
 /** How often the line is written anew. */
 const periodMs = 100;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Progress } from '../../src/zookeeper-command/progress.ts';
+import { Progress } from '../src/terminal/progress.ts';
 
 function onOutput(isTTY: boolean) {
   let written = '';

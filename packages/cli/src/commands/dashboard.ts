@@ -1,0 +1,123 @@
+import { readFile, stat } from 'node:fs/promises';
+import { BlockList, isIPv6 } from 'node:net';
+import { parseDuration } from 'incumbent';
+import type { Context, OpenStore } from '../context.ts';
+import { readSteering, steer } from '../dashboard/steer.ts';
+import { StoreFollower } from '../dashboard/store-follower.ts';
+import { exitCodes, UsageError } from '../failure.ts';
+import type { DashboardOptions, ListenAddress } from '../options.ts';
+import { toJson } from '../terminal/text.ts';
+import { LiveValues } from '../web/live-values.ts';
+import type { PageOptions } from '../web/page-server.ts';
+import { servePage } from '../web/page-server.ts';
+
+const defaultAddress: ListenAddress = { host: '127.0.0.1', port: 7070 };
+
+/** Serves the page until a signal ends it. */
+export async function dashboard(options: DashboardOptions, context: Context): Promise<number> {
+  const { signal, stdout } = context;
+  const { listen: address = defaultAddress, allowSteering = false, timeout } = options;
+  const timeoutMs = parseDuration('--timeout', timeout);
+  const security = await readSecurity(options, address);
+  const stores: OpenStore[] = [];
+  for (const url of urlsIn(options)) {
+    const needs = { timeoutMs, timeoutName: '--timeout', signal, asksOnly: true } as const;
+    stores.push(await context.openStore(url, needs));
+  }
+  const live = new LiveValues();
+  live.set('page', { steering: allowSteering });
+  const server = await servePage({
+    ...{ address, page: 'dashboard', live, ...security },
+    ...(allowSteering && {
+      act: async (action: unknown) => {
+        const steering = readSteering(action, stores.length);
+        return { said: await steer(steering, stores, timeout, context) };
+      },
+    }),
+  });
+  const { url } = server;
+  stdout.write(options.json ? `${toJson({ event: 'serving', url })}\n` : `open ${url}\n`);
+  try {
+    const followers = stores.map(
+      (open, index) => new StoreFollower({ index, open, timeoutMs, live, signal }),
+    );
+    await Promise.all(followers.map((follower) => follower.run()));
+    signal.throwIfAborted();
+    return exitCodes.ok;
+  } finally {
+    server.close();
+  }
+}
+
+/** Undefined: the store that commands use without `--store`. */
+function urlsIn({ store }: DashboardOptions): readonly (string | undefined)[] {
+  return store === undefined || store.length === 0 ? [undefined] : store;
+}
+
+type Security = Pick<PageOptions, 'credentials' | 'tls' | 'names'>;
+
+/** @throws UsageError for files that cannot be used, and for a page that everybody could open */
+async function readSecurity(options: DashboardOptions, { host }: ListenAddress): Promise<Security> {
+  const { authFile, cert, key, hostName } = options;
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new UsageError('--cert and --key belong together: give both');
+  }
+  const credentials = authFile === undefined ? undefined : await readCredentials(authFile);
+  if (credentials === undefined && !isLoopback(host)) {
+    throw new UsageError(
+      `--listen ${host}: whoever reaches this machine could see all elections; give --auth-file, or ` +
+        'listen on 127.0.0.1',
+    );
+  }
+  return {
+    ...(credentials !== undefined && { credentials }),
+    ...(hostName !== undefined && { names: hostName }),
+    ...(cert !== undefined &&
+      key !== undefined && {
+        tls: { cert: await readPem('--cert', cert), key: await readPem('--key', key) },
+      }),
+  };
+}
+
+async function readCredentials(file: string): Promise<string> {
+  const text = (await readOption('--auth-file', file)).toString('utf8').trim();
+  if (!/^[^:\s]+:\S.*$/.test(text)) {
+    throw new UsageError(`--auth-file ${file}: it must hold one line, USER:PASSWORD`);
+  }
+  const { mode } = await stat(file);
+  if ((mode & 0o077) !== 0) {
+    throw new UsageError(
+      `--auth-file ${file}: others may read it; \`chmod 600 ${file}\` ends that`,
+    );
+  }
+  return text;
+}
+
+async function readPem(option: string, file: string): Promise<Buffer> {
+  const bytes = await readOption(option, file);
+  if (!bytes.includes('-----BEGIN ')) {
+    throw new UsageError(`${option} ${file}: it must be a file in PEM format`);
+  }
+  return bytes;
+}
+
+async function readOption(option: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    throw new UsageError(`${option}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function isLoopback(host: string): boolean {
+  if (host === 'localhost') return true;
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+  loopback.addAddress('::1', 'ipv6');
+  try {
+    return loopback.check(host, isIPv6(host) ? 'ipv6' : 'ipv4');
+  } catch {
+    // A name, or every address.
+    return false;
+  }
+}

@@ -1,0 +1,66 @@
+/** The values that the page of the dashboard is told. A browser reads this file too: no imports of Node. */
+
+/** `store:0` and so on. */
+export interface ShownStore {
+  readonly index: number;
+  readonly url: string;
+  readonly kind: string;
+  /** When all of its elections were last read; null: never yet. */
+  readonly seenUnixMs: number | null;
+  /** Why what is shown is old; null: it is not. */
+  readonly error: string | null;
+  /** Our clock, by which the page shows times: that of the browser may be another one. */
+  readonly nowUnixMs: number;
+}
+
+/** `page`: one for all. */
+export interface ShownPage {
+  readonly steering: boolean;
+  readonly version: string;
+}
+
+export interface ShownCandidate {
+  readonly id: string;
+  readonly addresses: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+export interface ShownTerm {
+  readonly token: string;
+  readonly id: string;
+  readonly fromUnixMs: number;
+  readonly toUnixMs: number;
+  readonly why: string;
+}
+
+/** `election:0:NAME`: of the store with that index. */
+export interface ShownElection {
+  readonly store: number;
+  readonly election: string;
+  readonly state: 'led' | 'vacant' | 'unknown' | 'ended';
+  readonly ready: boolean;
+  readonly leader: ShownCandidate | null;
+  readonly token: string | null;
+  readonly sinceUnixMs: number | null;
+  /** In the order in which they wait, where the store has one. Null: the store does not tell. */
+  readonly waiting: readonly ShownCandidate[] | null;
+  readonly drains: readonly { readonly id: string; readonly untilUnixMs: number }[];
+  /** An operator's request that the leader has not met yet. */
+  readonly request: string | null;
+  /** Why the seat is vacant, or why the record cannot be read. */
+  readonly why: string | null;
+  readonly leaseMs: number | null;
+  /** The last terms that are over, the oldest first. */
+  readonly history: readonly ShownTerm[];
+}
+
+/** A request of an operator, made on the page. The commands of the same names do it. */
+export type Steering =
+  | { readonly act: 'vacate'; readonly force: boolean }
+  | { readonly act: 'transfer'; readonly to: string }
+  | { readonly act: 'drain'; readonly id: string; readonly until: string }
+  | { readonly act: 'lift'; readonly id: string }
+  | { readonly act: 'end' }
+  | { readonly act: 'reopen' };
+
+export type SteeringOf = Steering & { readonly store: number; readonly election: string };

@@ -1,0 +1,221 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CandidateInfo, Election, ElectionSummary, View } from 'incumbent';
+import { createElection, deriveTiming } from 'incumbent';
+import { leave, patientTiming } from '../ask.ts';
+import { waitingIn } from '../commands/drain.ts';
+import type { OpenStore } from '../context.ts';
+import { isScratch } from '../elections.ts';
+import type { LiveValues } from '../web/live-values.ts';
+import { shownElection } from './show.ts';
+import type { ShownStore } from './shown.ts';
+
+/** From one reading of all elections to the next, at least. */
+const surveyEveryMs = 2_000;
+/** The share of its time for which a store is read, at most. */
+const readingShare = 0.05;
+/** Of elections that are observed one by one; others change with the next reading of all. */
+const mostObserved = 2_000;
+/** For an observer that is told of nothing, where it reads by itself: rarer, the more there are. */
+const pollEachMs = 10;
+const leastPollMs = 2_000;
+const mostPollMs = 60_000;
+
+export interface FollowedStore {
+  readonly index: number;
+  readonly open: OpenStore;
+  readonly timeoutMs: number;
+  readonly live: LiveValues;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Follows the elections of one store, for any number of browsers. All are read again and again, which finds
+ * new ones and those that are gone. Each is observed too, so that a change is told at once where the store
+ * tells of changes.
+ */
+export class StoreFollower {
+  readonly #followed: FollowedStore;
+  readonly #candidateLeaseMs: number;
+  readonly #memory = new Map<string, unknown>();
+  readonly #watches = new Map<string, Watch>();
+  readonly #shown = new Map<string, Omit<ElectionSummary, 'name'>>();
+  #seenUnixMs: number | null = null;
+
+  constructor(followed: FollowedStore) {
+    this.#followed = followed;
+    this.#candidateLeaseMs = deriveTiming({}, followed.open.backend.limits).leaseMs;
+  }
+
+  /** Until the signal aborts. Trouble with the store is shown, and tried again. */
+  async run(): Promise<void> {
+    const { signal } = this.#followed;
+    this.#tellStore(null);
+    try {
+      while (!signal.aborted) {
+        let pauseMs = surveyEveryMs;
+        try {
+          const beganMs = performance.now();
+          await this.#survey();
+          pauseMs = Math.max(pauseMs, (performance.now() - beganMs) / readingShare);
+          this.#seenUnixMs = Date.now();
+          this.#tellStore(null);
+        } catch (error) {
+          if (signal.aborted) return;
+          this.#tellStore(error instanceof Error ? error.message : String(error));
+        }
+        await sleep(pauseMs, undefined, { signal }).catch(() => {});
+      }
+    } finally {
+      for (const watch of this.#watches.values()) watch.close();
+    }
+  }
+
+  async #survey(): Promise<void> {
+    const { open, signal, timeoutMs } = this.#followed;
+    const beganMs = performance.now();
+    const found = new Set<string>();
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const surveyed = open.backend.survey({ signal: limit, memory: this.#memory });
+    for await (const { name, ...summary } of surveyed) {
+      if (isScratch(name)) continue;
+      found.add(name);
+      // An observer may have told of a change that this reading is too old for.
+      const changedMs = this.#watches.get(name)?.changedMs ?? -Infinity;
+      if (changedMs < beganMs) this.#show(name, summary);
+    }
+    this.#watch(found);
+    for (const name of [...this.#shown.keys()].filter((each) => !found.has(each))) {
+      this.#shown.delete(name);
+      this.#followed.live.delete(this.#key(name));
+    }
+  }
+
+  #watch(found: ReadonlySet<string>): void {
+    for (const [name, watch] of this.#watches) {
+      if (found.has(name)) continue;
+      watch.close();
+      this.#watches.delete(name);
+    }
+    for (const name of found) {
+      if (this.#watches.has(name) || this.#watches.size >= mostObserved) continue;
+      this.#watches.set(
+        name,
+        new Watch(this.#open(name, found.size), (change) => this.#changed(name, change)),
+      );
+    }
+  }
+
+  #open(name: string, count: number): Election {
+    const { open, timeoutMs } = this.#followed;
+    const pollEvery = Math.min(mostPollMs, Math.max(leastPollMs, count * pollEachMs));
+    const timing = { ...patientTiming(timeoutMs, open.backend.limits), pollEvery };
+    return createElection({ name, backend: open.backend, ...timing });
+  }
+
+  #changed(name: string, change: Change): void {
+    const before = this.#shown.get(name);
+    if (change.kind === 'whole') this.#show(name, change.summary);
+    else if (before !== undefined) this.#show(name, { ...before, view: change.view });
+  }
+
+  #show(name: string, summary: Omit<ElectionSummary, 'name'>): void {
+    const { index, live } = this.#followed;
+    this.#shown.set(name, summary);
+    live.set(this.#key(name), shownElection(index, summary, name, this.#candidateLeaseMs));
+  }
+
+  #key(name: string): string {
+    return `election:${this.#followed.index}:${name}`;
+  }
+
+  #tellStore(error: string | null): void {
+    const { index, open, live } = this.#followed;
+    const shown: ShownStore = {
+      ...{ index, error, url: open.url, kind: open.backend.kind, seenUnixMs: this.#seenUnixMs },
+      nowUnixMs: Date.now(),
+    };
+    live.set(`store:${index}`, shown);
+  }
+}
+
+type Change =
+  | { readonly kind: 'view'; readonly view: View }
+  | { readonly kind: 'whole'; readonly summary: Omit<ElectionSummary, 'name'> };
+
+/** One election that is observed: its view at every change, and then all else. */
+class Watch {
+  /** When it last told of a change, by the monotonic clock. */
+  changedMs = -Infinity;
+  readonly #election: Election;
+  readonly #tell: (change: Change) => void;
+  readonly #stop = new AbortController();
+  #isReading = false;
+  #isOld = false;
+
+  constructor(election: Election, tell: (change: Change) => void) {
+    this.#election = election;
+    this.#tell = tell;
+    void this.#observe();
+  }
+
+  close(): void {
+    this.#stop.abort();
+    leave(this.#election);
+  }
+
+  async #observe(): Promise<void> {
+    let isFirst = true;
+    try {
+      for await (const view of this.#election.observe({ signal: this.#stop.signal })) {
+        // It was read a moment ago.
+        if (isFirst) isFirst = false;
+        else this.#changed(view);
+      }
+    } catch {
+      // Closed meanwhile. Trouble of the store is a view.
+    }
+  }
+
+  #changed(view: View): void {
+    this.changedMs = performance.now();
+    this.#tell({ kind: 'view', view });
+    if (view.state === 'unknown') return;
+    this.#isOld = true;
+    if (!this.#isReading) void this.#read();
+  }
+
+  /** One after the other; changes that come meanwhile are read once. */
+  async #read(): Promise<void> {
+    this.#isReading = true;
+    const { signal } = this.#stop;
+    try {
+      while (this.#isOld && !signal.aborted) {
+        this.#isOld = false;
+        const question = { election: this.#election, signal };
+        const [snapshot, waiting] = await Promise.all([
+          this.#election.inspect({ signal }),
+          waitingIn(question),
+        ]);
+        this.changedMs = performance.now();
+        this.#tell({
+          kind: 'whole',
+          summary: { ...snapshot, waiting: withoutLeader(waiting, snapshot.view) },
+        });
+      }
+    } catch {
+      // The next reading of all shows it, or why it cannot be read.
+    } finally {
+      this.#isReading = false;
+    }
+  }
+}
+
+/** `candidates` has the leader first. */
+function withoutLeader(
+  candidates: readonly CandidateInfo[] | undefined,
+  { leader }: View,
+): readonly CandidateInfo[] | undefined {
+  return candidates?.filter(
+    ({ id, incarnation }) => id !== leader?.id || incarnation !== leader.incarnation,
+  );
+}

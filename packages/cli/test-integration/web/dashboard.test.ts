@@ -1,0 +1,373 @@
+// `incumbent dashboard` in Chromium, on real stores.
+import type { ChildProcess } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { postgresAvailable, startPostgres } from '@incumbent/servers';
+import { connect } from '@incumbent/zookeeper';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
+import type { Backend, Election, Term } from 'incumbent';
+import { createElection } from 'incumbent';
+import { file } from 'incumbent/file';
+import { postgres } from 'incumbent/postgres';
+import { zookeeper } from 'incumbent/zookeeper';
+import pg from 'pg';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cliFile } from '../../src/trial/candidate-process.ts';
+import { expectAccessible, faultsOf, openBrowser } from './browser.ts';
+
+const patiently = { timeout: 60_000 };
+let browser: Browser;
+const scratch = mkdtempSync(join(tmpdir(), 'dashboard-test-'));
+const started: ChildProcess[] = [];
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser.close();
+  for (const child of started) child.kill('SIGKILL');
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+/** @returns the address that it prints */
+async function dashboard(...options: readonly string[]): Promise<URL> {
+  const words = ['dashboard', '--json', '--listen', '127.0.0.1:0', ...options];
+  const child = spawn(process.execPath, [cliFile, ...words], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  started.push(child);
+  const [line] = await once(createInterface({ input: child.stdout }), 'line');
+  return new URL(String(JSON.parse(line).url));
+}
+
+async function open(url: URL, options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options });
+  await page.goto(url.href);
+  return page;
+}
+
+const row = (page: Page, election: string) => page.locator(`[data-election="${election}"]`);
+
+/** Its leader, or its state. */
+const shows = (page: Page, election: string, cell: 'leader' | 'state', text: string) =>
+  row(page, election).locator(`.${cell}`, { hasText: text }).waitFor(patiently);
+
+/** Elections of a test, which are closed after it. */
+function electionsOn(backend: Backend) {
+  const opened: Election[] = [];
+  const terms: Term[] = [];
+  return {
+    async lead(name: string, id: string): Promise<Term> {
+      const term = await this.handle(name, id).campaign();
+      terms.push(term);
+      return term;
+    },
+    handle(name: string, id: string): Election {
+      const election = createElection({
+        name,
+        backend,
+        candidate: { id, addresses: ['10.0.0.7:80'] },
+      });
+      opened.push(election);
+      return election;
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(terms.map((term) => term[Symbol.asyncDispose]()));
+      await Promise.all(opened.map((election) => election.close()));
+    },
+  };
+}
+
+describe.each([
+  {
+    name: 'file',
+    missing: undefined,
+    async open() {
+      const directory = mkdtempSync(join(scratch, 'store-'));
+      return { url: `file:${directory}`, backend: file(directory), close: async () => {} };
+    },
+  },
+  {
+    name: 'PostgreSQL',
+    missing: postgresAvailable(),
+    async open() {
+      const server = await startPostgres();
+      const pool = new pg.Pool({ connectionString: server.url });
+      const backend = postgres(pool);
+      await createElection({ name: 'any', backend }).init();
+      const close = async () => {
+        await pool.end();
+        await server.close();
+      };
+      return { url: server.url, backend, close };
+    },
+  },
+  {
+    name: 'ZooKeeper',
+    missing: serverAvailable({}),
+    async open() {
+      const server = await startServer();
+      const zk = await connect(server.connectionString);
+      const backend = zookeeper(zk);
+      const close = async () => {
+        await zk.close();
+        await server.close();
+      };
+      return { url: server.connectionString, backend, close };
+    },
+  },
+])('on $name', ({ missing, open: openStore }) => {
+  if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
+  const it = test.skipIf(missing !== undefined);
+  let store: Awaited<ReturnType<typeof openStore>>;
+  beforeAll(async () => {
+    if (missing === undefined) store = await openStore();
+  });
+  afterAll(async () => {
+    await store?.close();
+  });
+
+  it('a new leader is shown at once, and a leader hands over by click', async () => {
+    await using elections = electionsOn(store.backend);
+    const first = await elections.lead('orders', 'first');
+    const next = elections.lead('orders', 'next');
+    const url = await dashboard('--store', store.url, '--allow-steering');
+    const page = await open(url);
+    const faults = faultsOf(page, url.origin);
+    await shows(page, 'orders', 'leader', 'first');
+    await expectAccessible(page);
+
+    await row(page, 'orders').getByRole('link').click();
+    await page.getByRole('button', { name: 'Hand over to…' }).click(patiently);
+    await page.getByRole('dialog').getByText('first is asked to stop its work').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page
+      .getByRole('status')
+      .getByText('to hand election "orders" over to "next"')
+      .waitFor(patiently);
+    if (!first.signal.aborted) await once(first.signal, 'abort');
+    await first[Symbol.asyncDispose]();
+    const second = await next;
+    await page.locator('.facts', { hasText: 'next' }).waitFor(patiently);
+    expect(await page.locator('.facts').textContent()).toContain(String(second.token));
+
+    await page.getByRole('link', { name: 'all elections' }).click();
+    second.resign();
+    await second[Symbol.asyncDispose]();
+    await shows(page, 'orders', 'state', 'no leader');
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+});
+
+describe('many elections', () => {
+  const directory = join(scratch, 'many');
+  const names = Array.from({ length: 1_000 }, (_, at) => `shard-${at}`);
+  let url: URL;
+
+  beforeAll(async () => {
+    const backend = file(directory);
+    for (let at = 0; at < names.length; at += 50) {
+      await Promise.all(
+        names.slice(at, at + 50).map(async (name) => {
+          const election = createElection({ name, backend, candidate: { id: `host-${at}` } });
+          await election.drain('nobody', new Date(Date.now() + 3_600_000));
+          await election.close();
+        }),
+      );
+    }
+    url = await dashboard('--store', `file:${directory}`);
+  });
+
+  test('of a thousand only those that are seen are drawn; scrolling, filtering and sorting reach all', async () => {
+    const page = await open(url);
+    await row(page, 'shard-0').waitFor(patiently);
+    await page.getByText('all 1000').waitFor(patiently);
+    expect(await page.locator('[data-election]').count()).toBeLessThan(60);
+    await page.locator('.rows').focus();
+    await page.keyboard.press('End');
+    await row(page, 'shard-999').waitFor(patiently);
+    await page.getByRole('searchbox').fill('shard-77');
+    await row(page, 'shard-770').waitFor(patiently);
+    expect(await page.locator('[data-election]').count()).toBe(11);
+    await page.getByRole('button', { name: 'Election' }).click();
+    expect(await page.locator('[data-election]').first().getAttribute('data-election')).toBe(
+      'shard-779',
+    );
+    await page.close();
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'it fits a phone, and can be read there: %s',
+    async (colorScheme) => {
+      const page = await open(url, { viewport: { width: 390, height: 844 }, colorScheme });
+      await row(page, 'shard-0').waitFor(patiently);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(
+        390,
+      );
+      await expectAccessible(page);
+      await page.close();
+    },
+  );
+
+  test('a page that only shows has no buttons to steer, and refuses requests', async () => {
+    const page = await open(url);
+    await row(page, 'shard-0').getByRole('link').click(patiently);
+    await page.getByText('Kept out by an operator').waitFor(patiently);
+    expect(await page.getByRole('button', { name: 'End the election' }).count()).toBe(0);
+    expect(await post(url, { 'x-incumbent-token': 'x' })).toBe(403);
+    await page.close();
+  });
+});
+
+const json = { 'content-type': 'application/json' };
+
+/** @returns the status of the answer */
+async function post(url: URL, headers: Record<string, string>): Promise<number> {
+  const body = JSON.stringify({ act: 'end', store: 0, election: 'orders' });
+  const asked = request({
+    ...{ host: url.hostname, port: url.port, path: '/act', method: 'POST' },
+    headers: { ...json, ...headers },
+  });
+  asked.end(body);
+  const [answer] = await once(asked, 'response');
+  answer.resume();
+  return answer.statusCode;
+}
+
+test('a damaged record is named, odd names are shown as they are, and the rest goes on', async () => {
+  const directory = join(scratch, 'odd');
+  const names = ['plain', 'a.b?c#d%e&f', 'ünï ☃ "quoted" <b>', '__proto__'];
+  await using elections = electionsOn(file(directory));
+  for (const name of names) await elections.lead(name, 'one');
+  const url = await dashboard('--store', `file:${directory}`);
+  const page = await open(url);
+  for (const name of names) await page.getByRole('link', { name, exact: true }).waitFor(patiently);
+  await page.getByRole('link', { name: names[1]!, exact: true }).click();
+  await page.getByRole('heading', { name: names[1]!, exact: true }).waitFor(patiently);
+  await page.getByRole('link', { name: 'all elections' }).click();
+  const damaged = elections.handle('damaged', 'one');
+  await damaged.drain('x', new Date(Date.now() + 3_600_000));
+  const folder = join(directory, 'damaged');
+  for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'no record');
+  await shows(page, 'damaged', 'state', 'unknown');
+  await shows(page, 'plain', 'state', 'led');
+  await page.close();
+});
+
+const zooKeeperMissing = serverAvailable({});
+test.skipIf(zooKeeperMissing !== undefined)(
+  'a store that goes away: the page says since when what it shows is old, and goes on afterwards',
+  async () => {
+    const server = await startServer();
+    try {
+      await using zk = await connect(server.connectionString);
+      await using elections = electionsOn(zookeeper(zk));
+      await elections.lead('orders', 'one');
+      const url = await dashboard('--store', server.connectionString, '--timeout', '3s');
+      const page = await open(url);
+      await shows(page, 'orders', 'leader', 'one');
+      await server.kill();
+      await page
+        .getByRole('alert')
+        .getByText('Its elections are as they were at')
+        .waitFor(patiently);
+      await row(page, 'orders').waitFor();
+      await server.restart();
+      await page.getByRole('alert').waitFor({ state: 'detached', timeout: 120_000 });
+      await page.close();
+    } finally {
+      await server.close();
+    }
+  },
+);
+
+describe('for others', () => {
+  const file600 = (name: string, text: string) => {
+    const path = join(scratch, name);
+    writeFileSync(path, text, { mode: 0o600 });
+    return path;
+  };
+
+  test('a password is asked for, by TLS, and names of the machine are told by option', async () => {
+    const [cert, key] = [join(scratch, 'cert.pem'), join(scratch, 'key.pem')];
+    execFileSync('openssl', [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+      ...['-keyout', key, '-out', cert, '-days', '2', '-subj', '/CN=localhost'],
+    ]);
+    const url = await dashboard(
+      ...[
+        '--store',
+        `file:${join(scratch, 'tls')}`,
+        '--auth-file',
+        file600('auth', 'ops:se:cret\n'),
+      ],
+      ...['--cert', cert, '--key', key],
+    );
+    expect(url.protocol).toBe('https:');
+    const context = { ignoreHTTPSErrors: true };
+    const stranger = await browser.newContext(context);
+    for (const path of ['/', '/live', '/dashboard.js']) {
+      expect((await stranger.request.get(new URL(path, url).href)).status()).toBe(401);
+    }
+    await stranger.close();
+    const known = await browser.newContext({
+      ...context,
+      httpCredentials: { username: 'ops', password: 'se:cret' },
+    });
+    const page = await known.newPage();
+    await page.goto(url.href);
+    await page.getByText('hold no election yet').waitFor(patiently);
+    await known.close();
+  });
+
+  /** @returns what the command says when it ends with 64 */
+  async function refusal(...options: readonly string[]): Promise<string> {
+    const store = `file:${join(scratch, 'none')}`;
+    const child = spawn(process.execPath, [cliFile, 'dashboard', '--store', store, ...options], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    started.push(child);
+    let text = '';
+    child.stderr.setEncoding('utf8').on('data', (more: string) => {
+      text += more;
+    });
+    const [code] = await once(child, 'close');
+    expect(code).toBe(64);
+    return text;
+  }
+
+  test('options that would open the page to everybody, or cannot be used, are refused', async () => {
+    const loose = join(scratch, 'loose');
+    writeFileSync(loose, 'ops:secret', { mode: 0o644 });
+    expect(await refusal('--listen', ':0')).toMatch(/give --auth-file, or listen on 127\.0\.0\.1/);
+    expect(await refusal('--auth-file', loose)).toMatch(/others may read it; `chmod 600/);
+    expect(await refusal('--auth-file', file600('empty', '\n'))).toMatch(/one line, USER:PASSWORD/);
+    expect(await refusal('--auth-file', join(scratch, 'missing'))).toMatch(/--auth-file: ENOENT/);
+    expect(await refusal('--cert', loose)).toMatch(/--cert and --key belong together/);
+    expect(await refusal('--cert', loose, '--key', loose)).toMatch(/must be a file in PEM format/);
+  });
+});
+
+test('the elections of two stores stand side by side', async () => {
+  const [one, two] = [join(scratch, 'one'), join(scratch, 'two')];
+  await using first = electionsOn(file(one));
+  await using second = electionsOn(file(two));
+  await first.lead('orders', 'a');
+  await second.lead('orders', 'b');
+  const url = await dashboard('--store', `file:${one}`, '--store', `file:${two}`);
+  const page = await open(url);
+  await page.getByText('all 2').waitFor(patiently);
+  expect(await page.locator('[data-election="orders"]').allTextContents()).toEqual([
+    expect.stringContaining('a'),
+    expect.stringContaining('b'),
+  ]);
+  await page.close();
+});

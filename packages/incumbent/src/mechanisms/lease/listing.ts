@@ -1,0 +1,64 @@
+/** The elections of a lease store, from the records in its pages. */
+import type { TimingLimits } from '../../base/timing.ts';
+import { deriveTiming } from '../../base/timing.ts';
+import type { ElectionSummary, Scope } from '../../core/contest.ts';
+import type { ElectionPages, SurveyLook, Wanted } from '../../core/listing.ts';
+import { snapshotOf } from './observer.ts';
+import { Observation } from './reading.ts';
+import type { LeaseStore, LeaseTraits, Reading } from './store.ts';
+
+/** The listing of a store. The rules of its ages and its memory are those of `LeaseStore`. */
+export interface LeaseLister extends LeaseTraits {
+  /**
+   * One attempt to read a page. A name may come twice. Never writes.
+   * @param after `next` of the page before. Undefined: from the beginning
+   * @param wanted `names`: the readings are not used, so they need not be read
+   */
+  page(after: unknown, wanted: Wanted, signal: AbortSignal): Promise<LeasePage>;
+}
+
+/** Some elections of a lease store. */
+export interface LeasePage {
+  readonly elections: readonly ListedLease[];
+  /** For the next call of `page`. Undefined: this page is the last one. */
+  readonly next: unknown;
+}
+
+/** One election, as a page shows it. */
+export interface ListedLease {
+  readonly name: string;
+  /** Throws for a record that cannot be read. */
+  readonly reading: () => Reading;
+  /** The candidates that are enlisted. Undefined: the store keeps no list. */
+  readonly waiting?: ElectionSummary['waiting'];
+}
+
+export function leasePages(lister: LeaseLister, limits: TimingLimits | undefined): ElectionPages {
+  const timing = deriveTiming({}, limits);
+  return {
+    async page(after, wanted, signal) {
+      const { elections, next } = await lister.page(after, wanted, signal);
+      return { elections: elections.map(found), next };
+    },
+  };
+
+  function found({ name, reading, waiting }: ListedLease) {
+    return {
+      name,
+      waiting,
+      summarize({ clock, remembered, remember }: SurveyLook) {
+        const scope = { clock, timing };
+        // It only sees what pages show. It reads nothing itself, so it needs no store.
+        const observation =
+          remembered instanceof Observation
+            ? remembered
+            : new Observation(lister as LeaseTraits as LeaseStore, scope as Scope);
+        const snapshot = snapshotOf(lister, scope, observation, observation.see(reading()));
+        remember(observation);
+        const { leader } = snapshot.view;
+        const others = waiting?.filter(({ incarnation }) => incarnation !== leader?.incarnation);
+        return { ...snapshot, waiting: others };
+      },
+    };
+  }
+}
