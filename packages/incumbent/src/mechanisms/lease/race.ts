@@ -250,9 +250,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const next = this.#winningRecord(sighting.record, unfenced, history, state);
     // Before the write. Otherwise a guard that cannot be made would leave a seat without a leader.
     const guard = this.#makeGuard(next.token);
-    const attempts = new Attempts(this.#own);
+    const attempts = new Attempts(this.#own, candidacy);
     const sentAt = readClocks(clock);
-    attempts.add(next.nonce, { sentAt, state });
+    attempts.add(next, { sentAt, state });
     const pendingWin: PendingWin<Guard> = {
       record: next,
       attempts,
