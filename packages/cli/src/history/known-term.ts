@@ -41,9 +41,17 @@ export function mergeTerms(one: KnownTerm, other: KnownTerm): KnownTerm {
     token: one.token,
     incarnation: one.incarnation,
     id: one.id < other.id ? one.id : other.id,
-    fromUnixMs: Math.min(one.fromUnixMs, other.fromUnixMs),
+    fromUnixMs: beginning(one, other),
     end: mergeEnds(one.end, other.end),
   };
+}
+
+/** While it leads, the record says when the seat was won. At the end the leader tells when its term began. */
+function beginning(one: KnownTerm, other: KnownTerm): number {
+  if ((one.end === null) !== (other.end === null)) {
+    return one.end === null ? other.fromUnixMs : one.fromUnixMs;
+  }
+  return Math.min(one.fromUnixMs, other.fromUnixMs);
 }
 
 /** A reason that the leader gave says more than `unclean`, and any end says more than none. */

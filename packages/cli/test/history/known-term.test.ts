@@ -39,6 +39,8 @@ test('an end is not forgotten, and a reason of the leader says more than none', 
   const unclean = { ...led, end: { toUnixMs: 8, why: 'unclean' } };
   const resigned = { ...led, end: { toUnixMs: 9, why: 'resigned' } };
   expect(mergeTerms(unclean, led).end).toEqual(unclean.end);
+  // The store tells when the seat was won, and the leader when its term began.
+  expect(mergeTerms({ ...unclean, fromUnixMs: 6 }, led).fromUnixMs).toBe(6);
   expect(mergeTerms(unclean, resigned).end).toEqual(resigned.end);
   expect(sameTerm(led, unclean)).toBe(false);
 });
