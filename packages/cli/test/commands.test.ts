@@ -266,8 +266,7 @@ test('leader without an address says how to get one', async () => {
 });
 
 test('leader ends with 1 when there is no leader', async () => {
-  const { backend } = await led();
-  const { code, stdout, stderr } = await invoke(['leader', '-e', 'y'], { backend });
+  const { code, stdout, stderr } = await invoke(['leader', '-e', 'y']);
   expect(code).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toBe('incumbent: nobody leads election "y": no leader is on record\n');

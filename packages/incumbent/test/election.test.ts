@@ -5,6 +5,7 @@ import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks } from '../src/base/clock.ts';
 import type { Backend, Contest, ElectionBackend, Seat, Snapshot } from '../src/core/contest.ts';
+import { noListing } from '../src/core/listing.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError, TakeoverFailedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
@@ -26,6 +27,7 @@ function setUp(says: Partial<ElectionBackend<bigint>>) {
   const backend: Backend<bigint> = {
     kind: 'told',
     description: 'what the test says',
+    ...noListing('this test lists nothing'),
     open: () =>
       ({
         canListCandidates: true,

@@ -37,7 +37,7 @@ export function electionsNode({ layout, root }: ZooKeeperOptions): string {
 }
 
 /** The node of an election, without the chroot. */
-function electionNode(options: ZooKeeperOptions, election: string): string {
+export function electionNode(options: ZooKeeperOptions, election: string): string {
   const base = electionsNode(options);
   return `${base === '/' ? '' : base}/${election}`;
 }
