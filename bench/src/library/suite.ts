@@ -12,6 +12,7 @@ import { guardMemory } from './benchmarks/guard-memory.ts';
 import { idleFollowers } from './benchmarks/idle-followers.ts';
 import { killTakeover } from './benchmarks/kill-takeover.ts';
 import { manyElections } from './benchmarks/many-elections.ts';
+import { metricsCost } from './benchmarks/metrics-cost.ts';
 import { resignTakeover } from './benchmarks/resign-takeover.ts';
 import { startUp } from './benchmarks/start-up.ts';
 
@@ -23,6 +24,7 @@ const makers: Readonly<Record<string, MakeBenchmark>> = {
   idle: idleFollowers,
   startup: startUp,
   guard: guardMemory,
+  metrics: metricsCost,
 };
 
 const asked = { subject: 'library', names: Object.keys(makers), defaultRounds } as const;

@@ -80,7 +80,17 @@ function guard(killMarginMs) {
       wanted = undefined;
       if (!killing) armed = undefined;
     } else if (message.do === 'look') void look(message);
+    else if (message.do === 'find') void find(message);
     else if (message.do === 'kill') kill('asked', message.present);
+  }
+
+  /** Whether it could be armed. Changes nothing, so it may come between the steps of `arm`. */
+  async function find({ request, ...service }) {
+    const reason = await findService(service).then(
+      () => null,
+      (error) => error.message,
+    );
+    tell({ say: 'found', request, reason });
   }
 
   /** Whether the service is still the process for which it was armed. */
@@ -102,19 +112,11 @@ function guard(killMarginMs) {
     wanted = request;
     const refuse = (reason) => tell({ say: 'refused', request, reason });
     try {
-      const noted = file === null ? lookAt(pid) : await readPid(file);
+      const noted = await findService({ file, pid, group });
       if (request !== wanted) return;
       // It would be forgotten when the kill is done.
       if (killing) return refuse('the process before it is not dead yet');
       if (!(left() > killMarginMs)) return refuse('belief is over');
-      if (noted === undefined) {
-        const where = file === null ? `process ${pid}` : `the process that ${file} names`;
-        return refuse(`${where} does not run`);
-      }
-      const reason = group ? whyNotGroup(noted) : undefined;
-      if (reason !== undefined) return refuse(reason);
-      // May we kill it?
-      process.kill(noted.pid, 0);
       armed = { file, group, noted, leader: group ? lookAt(noted.group) : undefined };
       tell({ say: 'armed', request, pid: noted.pid });
       judge();
@@ -251,6 +253,33 @@ function whyNotGroup({ group }) {
 }
 
 /**
+ * The process of the service, as it runs now.
+ * @throws with the reason and the way out, when there is none, or it must not be killed
+ */
+async function findService({ file, pid, group }) {
+  const noted = file === null ? lookAt(pid) : await readPid(file);
+  if (noted === undefined) {
+    throw new Error(
+      file === null
+        ? `process ${pid} does not run: give the number of the service, or a file with it, which may ` +
+            'name another process after a restart'
+        : `the process that ${file} names does not run: let the service write its number there ` +
+            'whenever it starts',
+    );
+  }
+  const reason = group ? whyNotGroup(noted) : undefined;
+  if (reason !== undefined) throw new Error(reason);
+  try {
+    process.kill(noted.pid, 0);
+  } catch (error) {
+    throw new Error(
+      `the agent may not kill process ${noted.pid} (${error.code}): run it as the user of the service`,
+    );
+  }
+  return noted;
+}
+
+/**
  * The process that the file names now; undefined: none.
  * @throws when the file cannot be read, or is older than the process
  */
@@ -268,9 +297,20 @@ async function readPid(file) {
 }
 
 async function readNumber(file) {
-  const [text, { mtimeMs }] = await Promise.all([readFile(file, 'latin1'), stat(file)]);
+  const [text, { mtimeMs }] = await Promise.all([readFile(file, 'latin1'), stat(file)]).catch(
+    (error) => {
+      const message =
+        `${file} cannot be read (${error.code}): let the service write its number there when it ` +
+        'starts, or give the path of the file that it writes';
+      throw Object.assign(new Error(message), { code: error.code });
+    },
+  );
   const pid = Number(text.trim().split(/\s/)[0]);
-  if (!Number.isInteger(pid) || pid < 2) throw new Error(`${file} holds no number of a process`);
+  if (!Number.isInteger(pid) || pid < 2) {
+    throw new Error(
+      `${file} holds no number of a process: let the service write its number there when it starts`,
+    );
+  }
   return { pid, writtenMs: mtimeMs };
 }
 

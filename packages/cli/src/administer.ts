@@ -43,7 +43,7 @@ export async function administer(
     : await askWhatIsThere(options, context, { tells: check === undefined, reopens }, job);
   // The term that was asked, and not one that came after it.
   const isAsked = answer.changed && answer.lifted === undefined;
-  const result = isAsked ? { ...answer, view: answer.asked ?? answer.view } : answer;
+  const result = isAsked ? { ...answer, view: answer.asked } : answer;
   const line = options.json
     ? toJson({ election: options.election, ...details, ...asJson(result), ...results?.(result) })
     : visible(words(result));

@@ -136,7 +136,7 @@ function eventOptions(command: Command): Command {
       ),
     )
     .addOption(
-      option('--listen <host:port>', 'serve /healthz, /leader and /status').argParser(
+      option('--listen <host:port>', 'serve /healthz, /leader, /status and /metrics').argParser(
         listenAddress,
       ),
     );

@@ -8,8 +8,8 @@ import type { Context } from './context.ts';
 import { CommandError, exitCodes, UsageError } from './failure.ts';
 import type { HandOverOptions } from './options.ts';
 import { tokenOf } from './output/describe.ts';
+import { span } from './output/span.ts';
 import { toJson, visible } from './terminal/text.ts';
-import { span } from './terminal/time.ts';
 
 /** Longer than the bound of a failover that `agent` prints with its defaults and one `--fence`. */
 export const defaultWait = '3m';
@@ -106,7 +106,7 @@ export async function handOver(options: HandOver, context: Context): Promise<num
       return { before: view, result: await ask(options, election, view, signal) };
     });
     // The term that was asked, and not one that came after it.
-    const then = result?.asked ?? result?.view ?? before;
+    const then = result?.asked ?? before;
     const told = { changed: result?.changed === true, view: then };
     if (waitMs === undefined) {
       tellAsked(options, context, told);
@@ -226,7 +226,11 @@ function tellDone(
   tookMs: number,
 ): void {
   const { election, request, to } = options;
-  const words = `${leaderWords(view)} leads election "${election}" and is ready, after ${span(tookMs)}`;
+  const leads = `${leaderWords(view)} leads election "${election}"`;
+  const wasThere = to !== undefined && result.view.leader?.id === to;
+  const words = wasThere
+    ? `${leads} already, and is ready`
+    : `${leads} and is ready, after ${span(tookMs)}`;
   const after = { leader: view.leader ?? null, token: tokenOf(view), tookMs: Math.round(tookMs) };
   const fields = { election, request, to: to ?? null, ...asJson(result), done: true, after };
   context.stdout.write(`${options.json ? toJson(fields) : visible(words)}\n`);

@@ -104,6 +104,44 @@ test('a file that cannot be read is no proof: it is read again', async ({ lab })
   expect(killed).toHaveBeenCalledOnce();
 });
 
+test('a process that could not be killed is told before anything is armed, with the way out', async ({
+  lab,
+}) => {
+  const { pid } = await sleeper(lab);
+  const whyNot = async (target: Partial<ServiceProcess>) => {
+    const guard = await start(target);
+    const found = await guard.find(forever).then(
+      () => 'found',
+      (error: Error) => error.message,
+    );
+    await expect(guard.kill(true)).rejects.toThrow(/knows no process/);
+    return found;
+  };
+  expect(await whyNot({ file: lab.path('none') })).toMatch(
+    /^--pid: .*none cannot be read \(ENOENT\): let the service write its number there/,
+  );
+  expect(await whyNot({ file: lab.write('words', 'abc\n') })).toMatch(
+    /words holds no number of a process: let the service write/,
+  );
+  expect(await whyNot({ pid: 2 ** 22 + 1 })).toMatch(
+    /does not run: give the number of the service/,
+  );
+  const gone = lab.write('gone', `${2 ** 22 + 1}\n`);
+  expect(await whyNot({ file: gone })).toMatch(/the process that .*gone names does not run/);
+  expect(await whyNot({ file: lab.write('pid', `${pid}\n`) })).toBe('found');
+});
+
+test('a look for the process does not disturb an arming under way', async ({ lab }) => {
+  const { pid } = await sleeper(lab);
+  const guard = await start({ pid });
+  const arming = guard.arm(forever);
+  const [first, second] = [guard.find(forever), guard.find(forever)];
+  void first.catch(() => {});
+  await second;
+  expect(await arming).toBe(pid);
+  expect(await guard.isSame(forever)).toBe(true);
+});
+
 test('a stale file: its process is not taken, and not killed later', async ({ lab }) => {
   const other = await sleeper(lab);
   const service = await sleeper(lab);

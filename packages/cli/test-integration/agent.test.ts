@@ -189,10 +189,38 @@ test.concurrent('an agent without --fence does not take over from one without --
   expect(outcome).toMatchObject({
     event: 'takeover-failed',
     error: expect.stringMatching(
-      /"a" did not tell that its service has a guard \(--pid\), and this agent has no/,
+      /"a" could not be fenced: its agent had no guard \(--pid\), and this agent has no --fence/,
     ),
   });
   expect(await a.role()).toBe('active 1');
+  // Operators see it from anywhere.
+  await b.agent.event('ended');
+  const { stdout } = await lab.cli('status', '-e', 'db', '--json');
+  expect(JSON.parse(stdout)).toMatchObject({
+    state: 'vacant',
+    unfenced: [
+      { id: 'a', token: '1', failure: { by: 'b', why: expect.stringMatching(/had no guard/) } },
+    ],
+  });
+});
+
+test.concurrent('--pid names no process: such a candidate does not wait, and a good service keeps the seat', async ({
+  lab,
+}) => {
+  const [a] = (await cluster(lab, ['a'], noWait)) as [ServiceNode];
+  const fencing = ['--pid', lab.path('none')];
+  const b = await ServiceNode.start(lab, 'b', { ...noWait, fencing });
+  expect(await b.agent.event('process-not-found')).toMatchObject({
+    error: expect.stringMatching(/none cannot be read \(ENOENT\): let the service write/),
+  });
+  expect(await lab.cli(...failover, '--to', 'b')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/"b" is not waiting .*health check fails/),
+  });
+  expect(await a.role()).toBe('active 1');
+  // It waits as soon as the file names a process.
+  lab.write('none', `${b.pid}\n`);
+  await b.takesPart();
 });
 
 test.concurrent('where nothing listens at the address that was told, sshfence would believe it', async ({
@@ -204,6 +232,21 @@ test.concurrent('where nothing listens at the address that was told, sshfence wo
     error: expect.stringMatching(/nothing listens at port 1 here, the one of --address/),
   });
   expect(await a.agent.event('ended')).toMatchObject({ released: true });
+});
+
+test.concurrent('--listen serves the metrics of an agent, and its service is ready once it is active', async ({
+  lab,
+}) => {
+  const a = await ServiceNode.start(lab, 'a', { options: ['--listen', '127.0.0.1:0'] });
+  const { url } = await a.agent.event('listening');
+  await a.agent.event('active');
+  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  await until('it is ready', async () =>
+    (await metrics()).includes('\nincumbent_ready{election="db"} 1\n'),
+  );
+  const text = await metrics();
+  expect(text).toContain('\nincumbent_leading{election="db"} 1\n');
+  expect(text).toContain('\nincumbent_candidates_unhealthy{election="db"} 0\n');
 });
 
 test.concurrent('an agent that is started makes a service standby that was left active', async ({

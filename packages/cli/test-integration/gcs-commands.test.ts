@@ -59,9 +59,7 @@ test('doctor tells what a bucket keeps, and what the account lacks', async () =>
   const kept = await findings(server);
   expect(kept.code).toBe(0);
   expect(kept.stdout).toMatch(/^warn +bucket +it keeps old versions: each leader leaves 9,600/m);
-  expect(kept.stdout).toMatch(
-    /^warn +bucket +it keeps what was replaced for 168h \(soft delete\)/m,
-  );
+  expect(kept.stdout).toMatch(/^warn +bucket +it keeps what was replaced for 7d \(soft delete\)/m);
   expect(kept.stdout).toContain('buckets update gs://elections --clear-soft-delete');
   server.allowed = new Set(['storage.objects.get', 'storage.objects.create']);
   const lacking = await findings(server);

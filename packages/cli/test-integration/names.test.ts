@@ -1,4 +1,4 @@
-// A misspelt election on each store: the names that are suggested, and the objects that `init` and
+// The elections of each store. A misspelt one: the names that are suggested, and the objects that `init` and
 // `run` make.
 import { readdirSync } from 'node:fs';
 import {
@@ -18,7 +18,9 @@ const store = sharedStores();
 const zooKeeper = sharedServer();
 const zooKeeperMissing = serverAvailable();
 
-/** A candidate has led `nightly` and is gone; then a command asks for another name. */
+/**
+ * A candidate has led `nightly` and is gone. `list` shows that. Then a command asks for another name.
+ */
 async function misspelt(
   url: string,
   lease: string,
@@ -30,6 +32,11 @@ async function misspelt(
     { env },
   );
   expect(ran).toMatchObject({ code: 0 });
+  const listed = await incumbent(['list', '--json', ...at, '--timeout', '60s'], { env });
+  expect(listed).toMatchObject({ code: 0, stderr: '' });
+  expect(jsonLines(listed.stdout).filter(({ election }) => election === 'nightly')).toMatchObject([
+    { state: 'vacant', leader: null, previous: { why: 'work-finished' } },
+  ]);
   const looked = await incumbent(['status', '-e', 'nigthly', ...at, '--timeout', '60s'], { env });
   expect(looked).toMatchObject({ code: 0 });
   expect(looked.stdout).toContain('vacant');

@@ -122,9 +122,22 @@ async function status(url: string): Promise<Record<string, unknown>> {
   return JSON.parse(text) as Record<string, unknown>;
 }
 
+/** Values by name and labels, as Prometheus gets them. */
+async function metrics(url: string): Promise<Record<string, number>> {
+  const response = await fetch(`${url}/metrics`);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const lines = (await response.text()).split('\n').filter((line) => /^[a-z]/.test(line));
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.lastIndexOf(' ');
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
+
 const local = ['--listen', '127.0.0.1:0'];
 
-test.concurrent('--listen: /healthz, /leader and /status while waiting, leading, stopping and after', async ({
+test.concurrent('--listen: /healthz, /leader, /status and /metrics while waiting, leading, stopping and after', async ({
   lab,
 }) => {
   const first = lab.run('FIRST', lab.worker());
@@ -134,6 +147,10 @@ test.concurrent('--listen: /healthz, /leader and /status while waiting, leading,
   await a.event('waiting');
   expect(await ask(url, '/healthz')).toEqual([200, 'ok']);
   expect(await ask(url, '/leader')).toEqual([503, 'not leading']);
+  expect(await metrics(url)).toMatchObject({
+    'incumbent_leading{election="work"}': 0,
+    'incumbent_candidates_waiting{election="work"}': 1,
+  });
   expect(await status(url)).toMatchObject({
     election: 'work',
     candidate: 'A',
@@ -151,6 +168,12 @@ test.concurrent('--listen: /healthz, /leader and /status while waiting, leading,
   expect(await ask(url, '/healthz')).toEqual([200, 'ok']);
   expect(await ask(url, '/leader')).toEqual([200, 'leading']);
   expect(await ask(url, '/leader', 'HEAD')).toEqual([200, '']);
+  expect(await metrics(url)).toMatchObject({
+    'incumbent_leading{election="work"}': 1,
+    'incumbent_ready{election="work"}': 1,
+    'incumbent_token{election="work"}': Number(token),
+    'incumbent_term_starts_total{election="work"}': 1,
+  });
   expect(await status(url)).toMatchObject({
     leading: true,
     healthy: true,
@@ -175,6 +198,11 @@ test.concurrent('--listen: /healthz, /leader and /status while waiting, leading,
   await a.event('ended');
   expect(await ask(url, '/leader')).toEqual([503, 'not leading']);
   expect(await status(url)).toMatchObject({ state: 'waiting', token: null, program: null });
+  expect(await metrics(url)).toMatchObject({
+    'incumbent_token{election="work"}': 0,
+    'incumbent_term_ends_total{election="work",reason="vacated"}': 1,
+    'incumbent_handover_duration_seconds_count{election="work"}': 1,
+  });
 
   expect(await ask(url, '/else')).toEqual([404, expect.stringContaining('/healthz')]);
   expect(await ask(url, '/leader', 'POST')).toEqual([405, 'only GET']);

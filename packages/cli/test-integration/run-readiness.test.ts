@@ -110,6 +110,34 @@ test.concurrent('--ready-timeout: who is not ready in time gives way', async ({ 
   checkOneAtATime(lab.stamps());
 });
 
+test.concurrent('--ready-timeout: the log says what was heard before', async ({ lab }) => {
+  const a = lab.run('A', lab.worker(), {
+    options: ['--ready-when', './none', '--ready-every', '1m', '--ready-timeout', '4s'],
+  });
+  expect(await a.event('not-ready')).toMatchObject({
+    last: '--ready-when ./none: exit code 127 (command not found)',
+  });
+  expect(await a.event('ended')).toMatchObject({ reason: 'not-ready' });
+  a.kill('SIGTERM');
+  await a.ends();
+});
+
+test.concurrent('--notify: a line that says nothing is told once, and one without its end at the end', async ({
+  lab,
+}) => {
+  const says = program(
+    'exec 3> "$INCUMBENT_NOTIFY"; echo STATUS=loading >&3; echo READY >&3; echo ready=1 >&3; ' +
+      'printf READY=1 >&3',
+  );
+  const a = lab.run('A', says, { options: ['--notify', '--ready-timeout', '2s'] });
+  expect(await a.event('not-ready')).toMatchObject({ last: '"READY=1" without a line break' });
+  expect(a.all('trouble')).toMatchObject([
+    { what: 'readiness', error: '--notify: the line "READY" says nothing; write READY=1' },
+  ]);
+  a.kill('SIGTERM');
+  await a.ends();
+});
+
 test.concurrent('a program that ends before it is ready ends the run', async ({ lab }) => {
   const a = lab.run('A', lab.worker('leader', 'exit=4'), { options: ['--notify'] });
   expect(await a.ends()).toEqual({ code: 4, signal: null });

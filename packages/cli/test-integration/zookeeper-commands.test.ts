@@ -442,8 +442,8 @@ test('the doctor finds what there is to know, and leaves nothing behind', async 
   expect(findings.get('session')).toMatchObject({
     level: 'warn',
     message:
-      'asked for a timeout of 100s (--lease) and got 60s, which is the lease: the servers allow ' +
-      '400ms to 60s',
+      'asked for a timeout of 1m 40s (--lease) and got 1m, which is the lease: the servers allow ' +
+      '400ms to 1m',
   });
   expect(findings.get('takeover')).toMatchObject({ data: { leaseMs: 60_000, tickMs: 200 } });
   expect(findings.get('acl')).toMatchObject({
@@ -502,7 +502,7 @@ test('--lease is the session timeout to ask for, and contradicts no other', asyn
   const cut = await at('?timeout=100s').run(['run', ...show]);
   expect(cut).toMatchObject({ code: 0, stdout: '60000\n' });
   expect(cut.stderr).toContain(
-    'asked the servers for a session timeout of 100s (the timeout of --store) and got 60s: that is the lease',
+    'asked the servers for a session timeout of 1m 40s (the timeout of --store) and got 1m: that is the lease',
   );
   // A command that only asks holds no seat that a short session could lose.
   expect(await at('?timeout=100ms').run(['status'])).toMatchObject({ code: 0, stderr: '' });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseCall } from '../src/agent/calls.ts';
 import { invoke } from './support/invoke.ts';
 
 const service = [
@@ -7,7 +8,7 @@ const service = [
 ];
 
 test.each([
-  [[], /agent needs --fence: when an agent dies, its service goes on being active/],
+  [[], /agent needs --fence or --pid: an agent that dies leaves its service active/],
   [['--fence', 'sshfence:ops@'], /give --address HOST:PORT, the one of this service/],
   [['--fence', 'sshfence:ops@', '--address', 'db1'], /give --address HOST:PORT/],
   [['--fence', 'kill'], /--fence "kill" is no method/],
@@ -23,4 +24,21 @@ test.each([
 ])('refused before anything is changed: %s', async (options, message) => {
   const { code, stderr } = await invoke([...service, ...options]);
   expect({ code, stderr }).toMatchObject({ code: 64, stderr: expect.stringMatching(message) });
+});
+
+test.each(['./ok', 'bin/ok', 'ok', 'curl -f http://db1:80/', 'pg_isready -h localhost:5432'])(
+  '%s is a command',
+  (text) => {
+    expect(parseCall('--health', text)).toMatchObject({ kind: 'shell', command: text });
+  },
+);
+
+test.each([
+  ['127.0.0.1:5101/ok', /looks like a URL.*: write http:\/\/127\.0\.0\.1:5101\/ok$/],
+  ['localhost/ok', /looks like a URL/],
+  ['db1:80', /looks like a URL/],
+  ['[::1]:80/ok', /looks like a URL/],
+  ['ftp://127.0.0.1/ok', /not an http:\/\/ URL on/],
+])('%s is no command', (text, message) => {
+  expect(() => parseCall('--health', text)).toThrow(message);
 });

@@ -56,6 +56,8 @@ interface Given {
   readonly health?: string;
   readonly hasProcess?: boolean;
   readonly fence?: string;
+  /** Throws while `--pid` names no process. */
+  readonly find?: () => void;
 }
 
 function agentOf(given: Given) {
@@ -76,6 +78,7 @@ function agentOf(given: Given) {
   const processGuard = {
     lost: lost.promise,
     arm: async () => 5,
+    find: async () => given.find?.(),
     isSame: async () => true,
     kill: async () => agent.killed(),
     disarm: () => {},
@@ -183,6 +186,30 @@ test.concurrent('an agent without its guard says so in its record, in case its s
   expect(await fencedByNext(place)).toMatchObject([
     { id: 'a', metadata: { 'service-guard': 'none', 'service-activation': 'done' } },
   ]);
+});
+
+test.concurrent('--pid names no process: the agent says so once, and takes no seat until it does', async () => {
+  const place = newPlace();
+  let [looks, isThere] = [0, false];
+  const find = () => {
+    looks += 1;
+    if (!isThere) throw new GuardError('CANNOT_START', '--pid: /run/db.pid cannot be read');
+  };
+  const { agent, run, all } = agentOf({ place, hasProcess: true, find });
+  const running = run();
+  await vi.waitUntil(() => looks > 3, patiently);
+  expect(all('process-not-found')).toMatchObject([{ error: '--pid: /run/db.pid cannot be read' }]);
+  expect(all('unhealthy')).toHaveLength(1);
+  expect(all('leading')).toEqual([]);
+  isThere = true;
+  await vi.waitUntil(() => all('ready').length > 0, patiently);
+  isThere = false;
+  const before = looks;
+  // The service is active, and its guard knows its process.
+  await agent.check(new AbortController().signal);
+  expect([looks - before, all('ended')]).toEqual([0, []]);
+  await election(place, 'operator').end();
+  await expect(running).rejects.toThrow(/ended/);
 });
 
 test.concurrent('a look that was never asked says nothing', async () => {

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { termsOf } from '../src/commands/history.ts';
 import { asFields } from '../src/commands/status.ts';
 import type { Inspected } from '../src/output/vacancy.ts';
+import { whyVacant } from '../src/output/vacancy.ts';
 import { altered } from './support/altered.ts';
 import { invoke, jsonLines, Running } from './support/invoke.ts';
 
@@ -110,6 +111,7 @@ test('status as JSON', async () => {
       token: term.token.toString(),
       since: iso,
       leaseMs: 15_000,
+      unfenced: [],
       holderGone: false,
       reservedUntil: null,
       settlingUntil: null,
@@ -136,6 +138,7 @@ test('status shows what operators asked for', async () => {
     drains: [{ id: 'host-3', untilUnixMs: 60_000 }],
     request: { kind: 'transfer', to: 'host-9', nonce: 'n' },
     leaseMs: 15_000,
+    unfenced: [],
     holderGone: false,
     candidateLeaseMs: 15_000,
   };
@@ -153,6 +156,7 @@ test('a seat that is taken over, or whose holder is dead, is told apart from an 
       drains: [],
       request: undefined,
       leaseMs: undefined,
+      unfenced: [],
       holderGone: false,
       candidateLeaseMs: 15_000,
       ...changes,
@@ -163,6 +167,36 @@ test('a seat that is taken over, or whose holder is dead, is told apart from an 
   expect(state({})).toBe('vacant');
   expect(state({ leaseMs: 15_000 })).toBe('vacant (somebody is taking over)');
   expect(state({ leaseMs: 15_000, holderGone: true })).toBe('vacant (the last leader is dead)');
+});
+
+test('a leader that could not be fenced is shown, with the candidate that tried and its reason', () => {
+  const leader = { id: 'host-7', incarnation: 'x', addresses: [], metadata: {}, token: 3n };
+  const snapshot: Inspected = {
+    view: { state: 'vacant', token: 5n, sinceUnixMs: 0 },
+    history: [
+      { token: 3n, id: 'host-7', incarnation: 'x', fromUnixMs: 1, toUnixMs: 2, why: 'unclean' },
+    ],
+    drains: [],
+    request: undefined,
+    leaseMs: undefined,
+    unfenced: [
+      { ...leader, failure: { by: 'host-9', why: 'no route to it' } },
+      { ...leader, id: 'host-8', token: 4n, failure: { by: 'host-9' } },
+    ],
+    holderGone: false,
+    candidateLeaseMs: 15_000,
+  };
+  const entries = asFields('x', { snapshot, store: 's', waiting: undefined }, 0);
+  const shown = new Map(entries.map(([name, cells]) => [name, cells.map(({ text }) => text)]));
+  expect(shown.get('state')).toEqual(['vacant']);
+  expect(shown.get('not fenced')).toEqual([
+    'host-7 (token 3), tried by host-9: no route to it',
+    'host-8 (token 4), tried by host-9: its log says why it failed',
+  ]);
+  expect(whyVacant({ ...snapshot, leaseMs: 15_000 }, 0)).toMatch(
+    /^somebody is taking over; not fenced yet: host-7 \(token 3\), tried by host-9: no route to it; not/,
+  );
+  expect(termsOf(snapshot)).toMatchObject([{ token: 3n, why: 'unclean', unfenced: true }]);
 });
 
 test('a leader that prepares its work is shown as not ready', async () => {
@@ -232,8 +266,7 @@ test('leader without an address says how to get one', async () => {
 });
 
 test('leader ends with 1 when there is no leader', async () => {
-  const { backend } = await led();
-  const { code, stdout, stderr } = await invoke(['leader', '-e', 'y'], { backend });
+  const { code, stdout, stderr } = await invoke(['leader', '-e', 'y']);
   expect(code).toBe(1);
   expect(stdout).toBe('');
   expect(stderr).toBe('incumbent: nobody leads election "y": no leader is on record\n');
@@ -307,6 +340,7 @@ test('the gap after an unclean end is not known', () => {
     drains: [],
     request: undefined,
     leaseMs: undefined,
+    unfenced: [],
     holderGone: false,
   });
   expect(rows.map(({ gapBeforeMs }) => gapBeforeMs)).toEqual([null, null, 5]);
@@ -401,7 +435,9 @@ test('transfer to a candidate that does not wait is refused, naming those that d
   const { code, stdout, stderr } = await run('transfer', '--to', 'nobody');
   expect(code).toBe(1);
   expect(stdout).toBe('');
-  expect(stderr).toContain('"nobody" is not waiting for this election; nobody is');
+  expect(stderr).toContain(
+    '"nobody" is not waiting for this election, as a candidate whose health check fails is not; no candidate is',
+  );
   expect((await run('transfer', '--to', 'host-7')).stderr).toContain('leads election "x" already');
 });
 
@@ -469,6 +505,7 @@ test('records cannot move the cursor', async () => {
       drains: [{ id: '\u0007', untilUnixMs: Number.MAX_VALUE }],
       request: undefined,
       leaseMs: 15_000,
+      unfenced: [],
       holderGone: false,
     }),
   });

@@ -130,7 +130,10 @@ test('transfer --wait and failover --to name the candidate; one that leads alrea
     done: true,
     after: { leader: { id: 'c' }, token: '2' },
   });
-  expect(await run('failover', '--to', 'c', '--wait')).toMatchObject({ code: 0 });
+  expect(await run('failover', '--to', 'c', '--wait')).toMatchObject({
+    code: 0,
+    stdout: '"c" (token 2) leads election "x" already, and is ready\n',
+  });
   expect(await run('failover', '--to', 'c')).toMatchObject({
     code: 0,
     stdout: '"c" (token 2) leads election "x" already\n',

@@ -30,8 +30,8 @@ test.each([
 
 test.each([
   [0, 0, 'note', /^the clock of the server is .* ours \(± \S+\); it is of no use$/],
-  [-3_600_000, 0, 'warn', /60m behind ours .*: set one of them right; it is of no use$/],
-  [3_600_000, 0, 'warn', /60m ahead of ours/],
+  [-3_600_000, 0, 'warn', /1h behind ours .*: set one of them right; it is of no use$/],
+  [3_600_000, 0, 'warn', /1h ahead of ours/],
   // Whole seconds say less.
   [0, 1_000, 'note', /± 50\dms/],
 ])('a clock that is off by %i ms, told to %i ms', async (offMs, coarseMs, level, words) => {

@@ -53,6 +53,7 @@ test('these are the commands', () => {
     'agent',
     'demo',
     'status',
+    'list',
     'leader',
     'watch',
     'candidates',

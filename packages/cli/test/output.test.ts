@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { span } from '../src/output/span.ts';
 import { painter } from '../src/terminal/style.ts';
 import { fields, table } from '../src/terminal/table.ts';
 import { clip, columnsOf, padEnd, toJson, visible, visibleLines } from '../src/terminal/text.ts';
-import { isoTime, localTime, span } from '../src/terminal/time.ts';
+import { isoTime, localTime } from '../src/terminal/time.ts';
 
 const plain = painter({ write() {} }, {});
 

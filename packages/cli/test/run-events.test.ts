@@ -7,11 +7,15 @@ let log: EventLog | undefined;
 afterEach(() => log?.close());
 
 /** The output of an event log, line by line. */
-function follow(options: { json?: true }, programActs = true): string[] {
+function follow(
+  options: { json?: true },
+  programActs = true,
+  ...words: [goesOn?: string]
+): string[] {
   const lines: string[] = [];
   const output = { write: (text: string) => lines.push(text.trimEnd()) };
   log = new EventLog(output, options, { election: 'work', candidate: 'A' });
-  log.follow(() => programActs);
+  log.follow(() => programActs, false, ...words);
   return lines;
 }
 
@@ -59,6 +63,14 @@ test.each([true, false])(
   },
 );
 
+test('an overrun is told in the words of the command', () => {
+  const lines = follow({}, true, 'the service is not certainly standby yet');
+  publish('overrun', { token: 1n, reason: 'stalled' });
+  expect(lines).toEqual([
+    'incumbent: term 1 is over (stalled) and the service is not certainly standby yet',
+  ]);
+});
+
 test('events of other elections of this process are not ours', () => {
   const lines = follow({});
   publish('leading', { token: 1n }, 'other');
@@ -96,7 +108,7 @@ test('for people: nothing that moves a cursor', () => {
   const lines = follow({});
   publish('unconfirmed', { token: 1n, remainingMs: -5, error: new Error('\u001b[2J\n') });
   expect(lines).toEqual([
-    'incumbent: the term could not be confirmed (\\x1b[2J\\n), 0.0 s of belief left',
+    'incumbent: the term could not be confirmed (\\x1b[2J\\n), 0ms of belief left',
   ]);
 });
 

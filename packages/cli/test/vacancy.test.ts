@@ -13,6 +13,7 @@ const empty: Snapshot = {
   drains: [],
   request: undefined,
   leaseMs: undefined,
+  unfenced: [],
   holderGone: false,
 };
 
@@ -54,7 +55,7 @@ const askedLeaseMs = 120_000;
 
 const settles = () => altered({ inspect: async () => restarted(4_000, askedLeaseMs, Date.now()) });
 const words =
-  /the store was restarted, or the election is new there \(4(\.\d)? s ago\); a leader that it forgot may still believe for 1[01](\.\d)? s, at a lease of 15s/;
+  /the store was restarted, or the election is new there \(4(\.\d)?s ago\); a leader that it forgot may still believe for 1[01](\.\d)?s, at a lease of 15s/;
 
 test('status and leader say that the store was restarted, and until when', async () => {
   const backend = settles();

@@ -61,4 +61,11 @@ export type {
 export type { CandidateStatus } from './core/status.ts';
 export type { Proclamation, Term, TermOutcome, TermState } from './core/term.ts';
 export type { Trouble } from './core/trouble.ts';
-export type { Drain, LeaderRequest, TermSummary, UncleanLeader, View } from './record/record.ts';
+export type {
+  Drain,
+  FenceFailure,
+  LeaderRequest,
+  TermSummary,
+  UncleanLeader,
+  View,
+} from './record/record.ts';

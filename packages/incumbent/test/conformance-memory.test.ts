@@ -5,6 +5,7 @@ import type { Backend, LeaseStore, ScenarioResult } from '../src/testing/index.t
 import {
   electionScenarios,
   leaseStoreScenarios,
+  listingScenarios,
   runConformance,
   SimulatedClock,
   SimulatedLeaseStore,
@@ -36,7 +37,7 @@ describe('the memory backend', () => {
     });
   }
 
-  for (const scenario of electionScenarios) {
+  for (const scenario of [...electionScenarios, ...listingScenarios]) {
     test(scenario.name, async () => {
       const clock = new SimulatedClock();
       const backend = memory();
@@ -64,7 +65,7 @@ describe('the simulated store', () => {
       ...common,
       open: (election) => store.connect().open(election),
     });
-    const elections = await runConformance<Backend>(electionScenarios, {
+    const elections = await runConformance<Backend>([...electionScenarios, ...listingScenarios], {
       ...common,
       open: () => store.connect().backend,
     });

@@ -5,8 +5,9 @@ import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks } from '../src/base/clock.ts';
 import type { Backend, Contest, ElectionBackend, Seat, Snapshot } from '../src/core/contest.ts';
+import { noListing } from '../src/core/listing.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
-import { createElection, NotElectedError } from '../src/index.ts';
+import { createElection, NotElectedError, TakeoverFailedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
 import { Stage } from './queue/support.ts';
 import { lost } from './support/scripted-store.ts';
@@ -17,6 +18,7 @@ const snapshot: Snapshot = {
   drains: [],
   request: undefined,
   leaseMs: undefined,
+  unfenced: [],
   holderGone: false,
 };
 
@@ -25,6 +27,7 @@ function setUp(says: Partial<ElectionBackend<bigint>>) {
   const backend: Backend<bigint> = {
     kind: 'told',
     description: 'what the test says',
+    ...noListing('this test lists nothing'),
     open: () =>
       ({
         canListCandidates: true,
@@ -506,4 +509,46 @@ describe('a fence hook', () => {
     expect(led).toBe(1);
     expect(remaining).toHaveLength(blocksMs === 0 ? 1 : 2);
   });
+
+  const long = '🦊'.repeat(200);
+  const secret = new Error('mysql -psecret: exit code 1');
+  test.each([
+    [
+      'its words for operators',
+      new TakeoverFailedError('jobs', `no\0route ${long}`),
+      { why: `no route ${long.slice(18)}` },
+    ],
+    ['no other error, which may hold a secret', secret, {}],
+  ])(
+    'that fails: the record shows the candidate and %s, and the pauses grow up to a lease',
+    async (_, thrown, shown) => {
+      const { clock, store, candidate } = bound();
+      await candidate('a').campaign();
+      const record = store.record('jobs')!;
+      const second = candidate('b');
+      const triedAtMs: number[] = [];
+      let isRepaired = false;
+      const leading = second.lead(() => {}, {
+        onUnclean: () => {
+          triedAtMs.push(clock.monotonicMs());
+          if (!isRepaired) throw thrown;
+        },
+      });
+      store.put('jobs', { ...record, leaseMs: 1_000, nonce: 'somebody else' });
+      await clock.advance(300_000);
+      const snapshot = await second.inspect();
+      expect(snapshot.unfenced).toMatchObject([{ id: 'a', token: record.token }]);
+      expect(snapshot.unfenced[0]!.failure).toEqual({ by: 'b', ...shown });
+      expect(JSON.parse(JSON.stringify(snapshot.unfenced[0]))).toMatchObject({ token: '1' });
+      const gapsMs = triedAtMs.slice(1).map((at, index) => at - triedAtMs[index]!);
+      expect(gapsMs[1]! / gapsMs[0]!).toBeGreaterThan(1.5);
+      const { leaseMs, pollEveryMs } = second.timing;
+      expect(gapsMs.at(-1)).toBeGreaterThanOrEqual(leaseMs);
+      expect(Math.max(...gapsMs)).toBeLessThan(leaseMs + 2 * pollEveryMs);
+      isRepaired = true;
+      await clock.advance(leaseMs + 2 * pollEveryMs);
+      await leading;
+      expect((await second.inspect()).unfenced).toEqual([]);
+    },
+  );
 });

@@ -14,7 +14,7 @@ const floors: readonly (readonly string[])[] = [
   ['base'],
   ['record'],
   ['core'],
-  ['mechanisms', 'following'],
+  ['mechanisms', 'following', 'metrics'],
   ['backends', 'testing'],
   // The entries that packages import: `index.ts` and `backend.ts`.
   ['.'],

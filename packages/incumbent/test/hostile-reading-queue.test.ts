@@ -6,6 +6,7 @@ import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
 import type { Backend } from '../src/core/contest.ts';
+import { noListing } from '../src/core/listing.ts';
 import type { Election, Term } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
 import { QueueElection } from '../src/mechanisms/queue/backend.ts';
@@ -25,6 +26,7 @@ function backendOn(session: SimulatedQueueSession): Backend<Place> {
   return {
     kind: 'simulated',
     description: 'a simulated session store',
+    ...noListing('this test lists nothing'),
     limits: { sessionTimeoutMs: timeoutMs },
     open: (scope) =>
       new QueueElection<Place>(scope, session.open(scope.election), {

@@ -80,7 +80,14 @@ test('the arguments of hooks and subscribers can be written as JSON', async () =
     { id: 'a', token: '1' },
     { election: 'json', token: '2' },
   ]);
-  expect(told).toContainEqual({ election: 'json', candidate: 'b', token: '2', unfenced: ['a'] });
+  expect(told).toContainEqual({
+    election: 'json',
+    candidate: 'b',
+    incarnation: expect.any(String),
+    token: '2',
+    unfenced: ['a'],
+    predecessor: expect.objectContaining({ id: 'a', token: '1', clean: false }),
+  });
   for (const channel of channels) unsubscribe(channel, tell);
   await term[Symbol.asyncDispose]();
   await b.close();

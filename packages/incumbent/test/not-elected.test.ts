@@ -125,7 +125,7 @@ const cases: Case[] = [
       sinceUnixMs: atMs,
       untilUnixMs: atMs + leaseMs,
     }),
-    says: /: the store was restarted, or the election is new there \(0(\.3)? s ago\); a leader that it forgot may still believe for (10|9\.7) s$/,
+    says: /: the store was restarted, or the election is new there \((0ms|300ms) ago\); a leader that it forgot may still believe for (10|9\.7)s$/,
   },
   {
     name: 'the store cannot be read',
@@ -150,7 +150,7 @@ for (const { name, stage, forgets = false, why, says } of cases) {
     expect(error.why).toEqual(why(all));
     expect(error.message).toMatch(says);
     expect(error.taken).toBe(['led', 'reserved', 'held'].includes(error.why.kind));
-    expect(error.message).toContain(wait === 0 ? 'was not won:' : 'was not won within 300 ms:');
+    expect(error.message).toContain(wait === 0 ? 'was not won:' : 'was not won within 300ms:');
     const { cause } = why(all) as { cause?: unknown };
     if (cause !== undefined) expect(error.cause).toEqual(cause);
     await election.close();
@@ -162,9 +162,7 @@ test('a store that has not answered when the time is up is what is told', async 
   store.onRead = () => lost();
   const election = candidate(store, clock);
   const error = await refusalOf(clock, election.campaign({ wait: 100 }), 100);
-  expect(error.message).toMatch(
-    /within 100 ms: the store cannot be used: it has not answered yet$/,
-  );
+  expect(error.message).toMatch(/within 100ms: the store cannot be used: it has not answered yet$/);
   const closed = election.close();
   await clock.advance(60_000);
   await closed;
@@ -195,7 +193,7 @@ test('a fence hook that fails is what stood in the way', async () => {
   const error = await refusalOf(clock, election.campaign({ wait: 0, onUnclean }));
   expect(error.why.kind).toBe('lost');
   expect(error.message).toMatch(
-    /the seat was won, and lost before the term began: taking over .*no route to its power switch|hook 1 of 1 for "one" failed/,
+    /the seat was won, and lost before the term began: taking over .*no route to its power switch|hook for "one" failed/,
   );
   await election.close();
 });
@@ -209,7 +207,7 @@ test('a candidate that has just given the seat up hears that it lets others go f
   const error = await refusalOf(clock, election.campaign({ wait: 300 }));
   expect(error.why.kind).toBe('aside');
   expect(error.message).toMatch(
-    /has just given the seat up and lets others go first for \d+(\.\d)? s$/,
+    /has just given the seat up and lets others go first for \d+(\.\d)?m?s$/,
   );
   await election.close();
 });
@@ -266,18 +264,18 @@ test('a reason says what it knows of times, and no more', () => {
   );
   const settling = { kind: 'settling', sinceUnixMs: at - 15_000, untilUnixMs: at } as const;
   expect(say({ ...settling, after: 'restart' })).toBe(
-    'the store was restarted, or the election is new there (4 s ago); a leader that it forgot may still believe for 11 s',
+    'the store was restarted, or the election is new there (4s ago); a leader that it forgot may still believe for 11s',
   );
   expect(say({ ...settling, after: 'loss' })).toBe(
-    'the record of an earlier leader was lost 4 s ago; that leader may still believe for 11 s',
+    'the record of an earlier leader was lost 4s ago; that leader may still believe for 11s',
   );
   expect(say({ ...settling, after: 'win' })).toBe(
-    'the seat is won; the leader before may still believe for 11 s',
+    'the seat is won; the leader before may still believe for 11s',
   );
   // The clock was set, or the reason is read late.
   const past = { kind: 'settling', sinceUnixMs: at, untilUnixMs: at - 12_000 } as const;
   expect(say({ ...past, after: 'loss' })).toBe(
-    'the record of an earlier leader was lost 0 s ago; that leader may still believe for 0 s',
+    'the record of an earlier leader was lost 0ms ago; that leader may still believe for 0ms',
   );
 });
 

@@ -53,6 +53,17 @@ describe.each([
     expect(() => rewritten(damaged)).toThrow('unexpected ready');
   });
 
+  test.each(['{"by":"b"}', '{"by":"b","why":"no route"}'])(
+    'tells of a takeover that failed: %s',
+    (failure) => {
+      const failed = text.replace('"token":"41"}]', `"token":"41","failure":${failure}}]`);
+      expect(decoded(failed, 'here').unfenced[0]?.failure).toEqual(JSON.parse(failure));
+      expect(rewritten(failed)).toBe(failed);
+      const damaged = failed.replace('"by":"b"', '"by":1');
+      expect(() => rewritten(damaged)).toThrow('unexpected unfenced.failure.by');
+    },
+  );
+
   test('may have a field of a later release, which is passed over', () => {
     expect(rewritten(text.replace('"ended"', '"later":1,"ended"'))).toBe(text);
   });

@@ -27,6 +27,7 @@ class Stage {
       ownPrefix: '',
       clientPrefix: '',
       together: undefined,
+      primaries: async () => [],
       send: async () => {
         const record = encodeLeaseRecord(this.#record);
         return [`v${this.#writes}`, 'life', '1', '99999', record, '0'];

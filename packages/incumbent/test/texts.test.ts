@@ -13,23 +13,26 @@ test.each([
   [999, '999ms'],
   [1_000, '1s'],
   [1_500, '1.5s'],
-  [119_999, '120s'],
-  [120_000, '2m'],
-  [7_199_000, '119.98m'],
+  [999.999, '1s'],
+  [60_000, '1m'],
+  [103_700, '1m 43.7s'],
+  [119_999, '2m'],
+  [7_199_000, '1h 59m 59s'],
   [7_200_000, '2h'],
-  [5_400_000, '90m'],
-  [86_400_000, '24h'],
+  [5_400_000, '1h 30m'],
+  [86_400_000, '1d'],
+  [90_061_000, '1d 1h 1m 1s'],
 ])('%d ms are shown as %s', (ms, text) => {
   expect(formatDuration(ms)).toBe(text);
 });
 
 test.each([
-  [-5, '0 s'],
-  [0, '0 s'],
-  [340, '0.3 s'],
-  [9_940, '9.9 s'],
-  [10_400, '10 s'],
-  [61_000, '61 s'],
+  [-5, '0ms'],
+  [0, '0ms'],
+  [340, '340ms'],
+  [9_940, '9.9s'],
+  [10_400, '10s'],
+  [61_000, '1m 1s'],
 ])('a candidate that stands aside for %d ms more reads %s', (ms, text) => {
   expect(describeNotElected({ kind: 'aside', untilUnixMs: 1_000_000 + ms }, 1_000_000)).toBe(
     `this candidate has just given the seat up and lets others go first for ${text}`,

@@ -57,8 +57,8 @@ test('every broken rule is named at once', () => {
 });
 
 test('a lease outside 1 s to 1 h is refused', () => {
-  expect(violationsOf({ lease: '999ms' })).toBe('lease: 999ms is outside 1s to 60m');
-  expect(violationsOf({ lease: '61m' })).toBe('lease: 61m is outside 1s to 60m');
+  expect(violationsOf({ lease: '999ms' })).toBe('lease: 999ms is outside 1s to 1h');
+  expect(violationsOf({ lease: '61m' })).toBe('lease: 1h 1m is outside 1s to 1h');
 });
 
 test.each([

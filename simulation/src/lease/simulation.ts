@@ -156,7 +156,8 @@ export class LeaseSimulation implements Simulation {
    *   that. Then its lease D runs out, counted by others from their next look (poll and jitter).
    * - A reservation may stand as long as a lease.
    * - Attempts take three operations each and may have to be repeated.
-   * - The winner may have to wait out a takeover delay and run its hooks.
+   * - The winner may have to wait out a takeover delay and run its hooks. After hooks that failed it
+   *   lets others go first, for a lease at the most.
    * - A candidate may be pausing: after a term, after a failure, or because its application does.
    */
   #leaderBoundMs(): number {
@@ -168,7 +169,8 @@ export class LeaseSimulation implements Simulation {
       const stopping = timing.stopTimeoutMs + timing.beliefMs + timing.operationTimeoutMs;
       const waiting = leaseMs + leaseMs + timing.pollEveryMs + 0.1 * timing.renewEveryMs;
       const winning = 12 * timing.operationTimeoutMs + timing.retryBackoffMs;
-      const fencing = plan.takeoverDelayMs + 20 * plan.hooks * 0.3 * leaseMs;
+      const asideMs = plan.hooks > 0 ? leaseMs : 0;
+      const fencing = plan.takeoverDelayMs + 20 * plan.hooks * 0.3 * leaseMs + asideMs;
       const pausing = 2 * (1_000 + 1.1 * timing.pollEveryMs + timing.operationTimeoutMs) + leaseMs;
       const health = plan.health ? 4 * timing.renewEveryMs : 0;
       bound = Math.max(bound, stopping + waiting + winning + fencing + pausing + health);

@@ -741,9 +741,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'if (await next.write())\n                return { changed: true, view, ...asked, ...lifted };',
-        replace:
-          'await next.write();\n            return { changed: true, view, ...asked, ...lifted };',
+        find: 'if (await next.write())\n                return { changed: true, ...seen, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, ...seen, ...lifted };',
       },
     ],
     breaks: ['granted'],

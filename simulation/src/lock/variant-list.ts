@@ -345,9 +345,8 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'if (await next.write())\n                return { changed: true, view, ...asked, ...lifted };',
-        replace:
-          'await next.write();\n            return { changed: true, view, ...asked, ...lifted };',
+        find: 'if (await next.write())\n                return { changed: true, ...seen, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, ...seen, ...lifted };',
       },
     ],
     breaks: ['granted'],

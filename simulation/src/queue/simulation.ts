@@ -278,7 +278,9 @@ export class QueueSimulation implements Simulation {
       const winningMs = beliefMs * stretch + plan.takeoverDelayMs + plan.delayAfterWinMs + hooksMs;
       const pollMs = plan.pollMs ?? 0;
       const standingAsideMs = pollMs === 0 ? 1_000 : 1_000 + 1.1 * pollMs + 0.05 * operationsMs;
-      const pausingMs = 2 * (standingAsideMs + pollMs) + timeoutMs;
+      // After hooks that failed, for a lease at the most.
+      const failedMs = plan.hooks > 0 ? timeoutMs : 0;
+      const pausingMs = 2 * (standingAsideMs + pollMs) + timeoutMs + failedMs;
       const health = plan.health ? 4 * (timing?.renewEveryMs ?? timeoutMs) : 0;
       bound = Math.max(bound, stoppingMs + operationsMs + 2 * winningMs + pausingMs + health);
     }

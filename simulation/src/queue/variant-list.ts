@@ -551,9 +551,8 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [
       {
         file: 'mechanisms/administer.js',
-        find: 'if (await next.write())\n                return { changed: true, view, ...asked, ...lifted };',
-        replace:
-          'await next.write();\n            return { changed: true, view, ...asked, ...lifted };',
+        find: 'if (await next.write())\n                return { changed: true, ...seen, ...lifted };',
+        replace: 'await next.write();\n            return { changed: true, ...seen, ...lifted };',
       },
     ],
     breaks: ['granted'],

@@ -1,6 +1,7 @@
 /** Steers one service that already runs: leads for it while it is healthy, and fences others. */
 import { constants } from 'node:os';
 import type { Deadline, Election, LeadOptions, Term, UncleanLeader } from 'incumbent';
+import { TakeoverFailedError } from 'incumbent';
 import { exitCodes } from '../failure.ts';
 import type { ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
@@ -90,6 +91,8 @@ export class Agent {
   /** The sockets at the port of `--health` while the service is active. Empty: unknown. */
   #listeners: readonly string[] = [];
   #lastTold = '';
+  /** Why `--pid` names no process that may be killed, as it was told last. */
+  #processTrouble = '';
 
   constructor(
     election: Election,
@@ -108,7 +111,8 @@ export class Agent {
   /** Until a signal ends it. @returns the exit code */
   async run(campaign: LeadOptions): Promise<number> {
     const removeListeners = this.#listenToSignals();
-    this.#events.follow(() => !isSettled(this.#state), true);
+    const goesOn = 'the service is not certainly standby yet';
+    this.#events.follow(() => !isSettled(this.#state), true, goesOn);
     void this.#processGuard?.lost.then(async (error) => {
       // Without it nothing would kill the service if we died now.
       this.#tell('guard-lost', `${error.message}: leadership is given up, and the agent ends`);
@@ -177,6 +181,28 @@ export class Agent {
       throw new Error(`the service ${words}: ${describe(reason)}`);
     }
     if (this.#state.role === 'neutral') throw new Error('the service has not become standby yet');
+    if (this.#state.role === 'standby') await this.#findProcess(this.#state, signal);
+  }
+
+  /**
+   * Before it campaigns: a candidate whose guard would find no process could not lead, and would only
+   * take the seat from a good service.
+   * @throws Error
+   */
+  async #findProcess(before: ServiceState, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#processGuard?.find(signal);
+      this.#processTrouble = '';
+    } catch (error) {
+      // Won meanwhile: now the guard itself tells.
+      if (this.#state !== before) return;
+      // The gate tells only its first reason, so it is told here, once.
+      const trouble = describe(error);
+      const fields = { error: trouble };
+      if (trouble !== this.#processTrouble) this.#tell('process-not-found', trouble, fields);
+      this.#processTrouble = trouble;
+      throw new Error('its process is not found (--pid)');
+    }
   }
 
   #judge(health: Health): void {
@@ -424,9 +450,10 @@ export class Agent {
     if (fences.length === 0) {
       // A guard has killed it, within a belief that we have waited for.
       if (target.metadata[metadataKeys.guard] === 'pid') return;
-      throw new Error(
-        `"${target.id}" did not tell that its service has a guard (--pid), and this agent has no --fence to ` +
-          "stop it: make sure that it is not active, and start an agent once with --fence 'shell:true'",
+      throw this.#notFenced(
+        target,
+        'its agent had no guard (--pid), and this agent has no --fence. Make sure that its service is not ' +
+          "active, then start this agent once with --fence 'shell:true'",
       );
     }
     const attempt = async (method: FenceMethod) => {
@@ -439,11 +466,19 @@ export class Agent {
         if (exit.code !== 0) throw new Error(describeExit(exit));
       });
     };
-    const method = await fenceUntilOne(fences, target, attempt, signal);
+    const method = await fenceUntilOne(fences, attempt, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw this.#notFenced(target, describe(error));
+    });
     this.#tell('fenced', `fenced ${target.id}: ${method.name}`, { ...told, method: method.name });
     if (method.kind !== 'sshfence' || target.id !== this.#options.candidate.id) return;
     // It was our own service, which an agent before us has left. The next look makes it standby.
     this.#enter({ type: 'killed' });
+  }
+
+  /** The record shows it, so that operators see it from anywhere. */
+  #notFenced({ id }: UncleanLeader, why: string): TakeoverFailedError {
+    return new TakeoverFailedError(this.#election.name, `"${id}" could not be fenced: ${why}`);
   }
 
   /**

@@ -18,6 +18,8 @@ export interface CallContext {
 }
 
 const httpCallFile: string = fileURLToPath(new URL('../../guard/http-call.cjs', import.meta.url));
+/** A host with a port or a path, without a scheme. */
+const address = /^(\[[0-9a-f:.]+\]|localhost|[\w.-]+(?=:)|\d+(\.\d+){3})((:\d+)(\/\S*)?|\/\S*)$/i;
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /**
@@ -26,7 +28,12 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
  */
 export function parseCall(option: string, text: string): Call {
   requireCommand(option, text, 'a command or a URL');
-  if (!/^https?:\/\//i.test(text)) return { kind: 'shell', option, command: text };
+  if (address.test(text)) {
+    throw new UsageError(
+      `${option} "${text}" looks like a URL, and would run as a command: write http://${text}`,
+    );
+  }
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return { kind: 'shell', option, command: text };
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) throw new UsageError(`${option} "${text}" is not a URL`);
   if (url.username !== '' || url.password !== '') {

@@ -158,7 +158,6 @@ function targetVariables(target: UncleanLeader): Readonly<Record<string, string>
  */
 export async function fenceUntilOne(
   methods: readonly FenceMethod[],
-  target: UncleanLeader,
   attempt: (method: FenceMethod) => Promise<void>,
   signal: AbortSignal,
 ): Promise<FenceMethod> {
@@ -173,6 +172,5 @@ export async function fenceUntilOne(
       failures.push(`${method.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  const why = failures.length === 0 ? 'there is no --fence' : failures.join('; ');
-  throw new Error(`"${target.id}" could not be fenced: ${why}`);
+  throw new Error(failures.join('; '));
 }

@@ -22,6 +22,7 @@ type ToProcessGuard =
   | ({ readonly do: 'arm'; readonly request: number } & ServiceProcess)
   | { readonly do: 'disarm' }
   | { readonly do: 'look'; readonly request: number }
+  | ({ readonly do: 'find'; readonly request: number } & ServiceProcess)
   | { readonly do: 'kill'; readonly present: boolean };
 
 type FromProcessGuard =
@@ -29,6 +30,8 @@ type FromProcessGuard =
   | { readonly say: 'armed'; readonly request: number; readonly pid: number }
   | { readonly say: 'refused'; readonly request: number; readonly reason: string }
   | { readonly say: 'looked'; readonly request: number; readonly same: boolean }
+  /** `reason`: why it could not be armed; null: it could be. */
+  | { readonly say: 'found'; readonly request: number; readonly reason: string | null }
   /** The process that it was armed for has ended. The service may be another one now. */
   | { readonly say: 'ended'; readonly pid: number }
   | {
@@ -65,6 +68,9 @@ export class ProcessGuard {
   #arming: Deferred<number> | undefined;
   #looking: Deferred<boolean> | undefined;
   #requests = 0;
+  #finding: Deferred<void> | undefined;
+  /** Counted apart: a look at the health may come between `arm` and its answer. */
+  #finds = 0;
   #killing: Deferred<void> | undefined;
   #closing = false;
   #isArmed = false;
@@ -140,6 +146,20 @@ export class ProcessGuard {
     }
   }
 
+  /**
+   * Whether `arm` would find a process that may be killed. Changes nothing.
+   * @throws GuardError with the reason why it would not, and the way out; `signal.reason`
+   */
+  async find(signal: AbortSignal): Promise<void> {
+    if (this.#why !== undefined) throw this.#why;
+    const finding = deferred<void>();
+    this.#finding = finding;
+    this.#finds += 1;
+    this.#send({ do: 'find', request: this.#finds, ...this.#process });
+    const what = 'the guard of --pid to find the process';
+    await bounded(finding.promise, answerWithinMs, what, signal);
+  }
+
   /** Whether the process that `arm` has found is still that of the service. If in doubt, it is not. */
   async isSame(signal: AbortSignal): Promise<boolean> {
     const looking = deferred<boolean>();
@@ -212,6 +232,11 @@ export class ProcessGuard {
       case 'looked':
         if (message.request === this.#requests) this.#looking?.resolve(message.same);
         break;
+      case 'found':
+        if (message.request !== this.#finds) break;
+        if (message.reason === null) this.#finding?.resolve();
+        else this.#finding?.reject(new GuardError('CANNOT_START', `--pid: ${message.reason}`));
+        break;
       case 'ended':
         this.#events.ended();
         break;
@@ -251,6 +276,7 @@ export class ProcessGuard {
     this.#arming?.reject(error);
     this.#killing?.reject(error);
     this.#looking?.reject(error);
+    this.#finding?.reject(error);
     // One that is only silent is not killed. It may wake up, and kill a service that is left active. One
     // that is in standby by then comes back from that.
     if (!this.#closing) this.#lost.resolve(error);

@@ -17,13 +17,12 @@ import { EventLog } from '../run/events.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
 import { listen } from '../run/listen.ts';
 import { patienceMs } from '../run/reach-store.ts';
+import { shortestCheckMs } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 import { checkEventsFd, definedEntries, introduce } from './run.ts';
 
 /** More than the work needs, so that its own bound is the one that ends it. */
 const slackMs = 5_000;
-/** Of the library's health gate. */
-const shortestLookMs = 10;
 
 export async function agent(options: AgentCommandOptions, context: Context): Promise<number> {
   const { cwd } = context;
@@ -170,8 +169,9 @@ function checkFencing(
 ): void {
   if (fence.length === 0 && target === undefined) {
     throw new UsageError(
-      'agent needs --fence: when an agent dies, its service goes on being active, and the next leader ' +
-        'must end that first. With --pid on every agent the guards kill their services instead',
+      'agent needs --fence or --pid: an agent that dies leaves its service active, and the next leader ' +
+        'must stop that service first. Give --fence METHOD, or give --pid to every agent: then guards ' +
+        'kill the services',
     );
   }
   const hasSsh = usesSsh({ fence });
@@ -223,8 +223,8 @@ function durationsOf(options: AgentCommandOptions, fenceMethods: number): AgentD
     throw new UsageError(`${flag} ${value} is too short: give at least ${formatDuration(leastMs)}`);
   };
   return {
-    healthEveryMs: bound('--health-every', options.healthEvery, shortestLookMs),
-    healthTimeoutMs: bound('--health-timeout', options.healthTimeout, shortestLookMs),
+    healthEveryMs: bound('--health-every', options.healthEvery, shortestCheckMs),
+    healthTimeoutMs: bound('--health-timeout', options.healthTimeout, shortestCheckMs),
     healthFailures: options.healthFailures,
     activeTimeoutMs: bound('--active-timeout', options.activeTimeout),
     standbyTimeoutMs: bound('--standby-timeout', options.standbyTimeout),

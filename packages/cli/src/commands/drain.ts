@@ -7,8 +7,9 @@ import { listed } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { DrainOptions } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
+import { span } from '../output/span.ts';
 import { nearest } from '../terminal/nearest.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 import { parseUntil } from '../until.ts';
 
 export async function drain(options: DrainOptions, context: Context): Promise<number> {

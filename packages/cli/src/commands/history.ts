@@ -56,12 +56,17 @@ function recordedTerms(from: string, options: HistoryOptions, { cwd }: Context):
 }
 
 /** The past terms, the oldest first, and the present one. */
-export function termsOf({ history: past, view }: Snapshot): readonly TermRow[] {
+export function termsOf({ history: past, view, unfenced }: Snapshot): readonly TermRow[] {
   const terms: Omit<TermRow, 'gapBeforeMs'>[] = [...past];
   if (view.state === 'led' && view.leader !== undefined && view.token !== undefined) {
     const { id, incarnation } = view.leader;
     const { token, sinceUnixMs: fromUnixMs } = view;
     terms.push({ token, id, incarnation, fromUnixMs, toUnixMs: undefined, why: undefined });
   }
-  return withGaps(terms);
+  return withGaps(terms).map((row) => {
+    const isUnfenced = unfenced.some(
+      (leader) => leader.token === row.token && leader.incarnation === row.incarnation,
+    );
+    return isUnfenced ? { ...row, unfenced: true } : row;
+  });
 }

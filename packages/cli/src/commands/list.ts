@@ -109,7 +109,7 @@ function filterOf({ led, vacant, name }: ListOptions): (row: ElectionRow) => boo
 function patternOf(glob: string): RegExp {
   const parts = glob.split(/(\*+|\?)/).map((part) => {
     if (part.startsWith('*')) return '.*';
-    return part === '?' ? '.' : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+    return part === '?' ? '.' : part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
   });
   return new RegExp(`^${parts.join('')}$`, 'su');
 }
@@ -169,7 +169,7 @@ async function watchElections(
         show.rows(await surveyor.survey(timeoutMs));
       } catch (error) {
         context.signal.throwIfAborted();
-        // What was shown last may be old from here on, so the user is told why.
+        // The rows on the screen may be old from here on, so the user is told why.
         if (!mayPass(error)) throw error;
         show.trouble(error);
       }

@@ -16,11 +16,9 @@ import { fenceHook } from '../run/leadership.ts';
 import { patienceMs } from '../run/reach-store.ts';
 import type { Readiness } from '../run/readiness.ts';
 import { Runner } from '../run/runner.ts';
-import { requireCommand, runShellCheck } from '../run/shell-check.ts';
+import { requireCommand, runShellCheck, shortestCheckMs } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
-/** Two checks are at least this far apart. */
-const shortestCheckMs = 10;
 /** Longer than this a start does not wait for a hint. */
 const hintMs = 2_000;
 
@@ -113,8 +111,7 @@ export async function run(options: RunOptions, context: Context): Promise<number
     actors: 'declared',
     onBelief: (deadline) => guard.belief(deadline),
     onUnclean: onUnclean.map((command) => fenceHook(command, programEnv, cwd, runner)),
-    ...(readiness === undefined ? {} : { ready: 'manual' }),
-    ...(options.readyTimeout === undefined ? {} : { readyTimeout: options.readyTimeout }),
+    ...(readiness === undefined ? {} : { ready: 'manual', readyTimeout: readiness.withinMs }),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
     ...(options.holdAtLeast === undefined ? {} : { holdAtLeast: options.holdAtLeast }),
     ...(options.try
@@ -211,7 +208,8 @@ async function otherThanMeant(
  */
 function readinessOf(options: RunOptions): Readiness | undefined {
   const { readyWhen: command, readyEvery, readyTimeout, notify } = options;
-  if (readyTimeout !== undefined && parseDuration('--ready-timeout', readyTimeout) === 0) {
+  const withinMs = parseDuration('--ready-timeout', readyTimeout ?? '60s');
+  if (withinMs === 0) {
     throw new UsageError(
       `--ready-timeout ${readyTimeout}: no program could become ready before it is over; give more ` +
         'than 0',
@@ -232,9 +230,9 @@ function readinessOf(options: RunOptions): Readiness | undefined {
           `give at least ${formatDuration(shortestCheckMs)}`,
       );
     }
-    return { by: 'command', command, everyMs };
+    return { by: 'command', command, everyMs, withinMs };
   }
-  if (notify) return { by: 'notification' };
+  if (notify) return { by: 'notification', withinMs };
   if (readyTimeout === undefined) return undefined;
   throw new UsageError(
     `--ready-timeout ${readyTimeout} bounds the time until the program is ready, and nothing says ` +

@@ -5,13 +5,14 @@ import type { Context } from '../context.ts';
 import { exitCodes } from '../failure.ts';
 import type { StatusOptions } from '../options.ts';
 import { candidateFields, isLedOnce, sinceOf, stateTone, tokenOf } from '../output/describe.ts';
+import { span } from '../output/span.ts';
 import type { Inspected } from '../output/vacancy.ts';
-import { currentReservation, settlingWords, whyVacant } from '../output/vacancy.ts';
+import { currentReservation, settlingWords, unfencedWords, whyVacant } from '../output/vacancy.ts';
 import { painter } from '../terminal/style.ts';
 import type { Cell } from '../terminal/table.ts';
 import { fields } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function status(options: StatusOptions, context: Context): Promise<number> {
   const seen = await look(options, context, async (question): Promise<Seen> => {
@@ -68,6 +69,11 @@ function asJson(election: string, { snapshot, store, waiting }: Seen, nowUnixMs:
     reservedUntil: reservation === undefined ? null : isoTime(reservation.untilUnixMs),
     reservedFor: reservation?.for ?? null,
     waiting: waiting?.map(({ id }) => id) ?? null,
+    unfenced: snapshot.unfenced.map(({ id, token, failure }) => ({
+      id,
+      token,
+      failure: failure ?? null,
+    })),
     drains: snapshot.drains.map(({ id, untilUnixMs }) => ({ id, until: isoTime(untilUnixMs) })),
     request:
       request === undefined
@@ -117,6 +123,10 @@ export function asFields(
     const ids = waiting.map(({ id }) => visible(id)).join(', ');
     entries.push(['waiting', [{ text: ids === '' ? 'nobody' : ids }]]);
   }
+  if (snapshot.unfenced.length > 0) {
+    const words = snapshot.unfenced.map(unfencedWords);
+    entries.push(['not fenced', words.map((text): Cell => ({ text: visible(text), tone: 'bad' }))]);
+  }
   if (request !== undefined) {
     const text =
       request.kind === 'transfer' ? `hand over to ${visible(request.to)}` : 'give the seat up';
@@ -141,6 +151,6 @@ function explainState(snapshot: Inspected, nowUnixMs: number): string {
   if (state !== 'vacant') return state;
   // Facts that have a line of their own are not repeated here.
   const { settling: _, reservation: __, ...rest } = snapshot;
-  const why = whyVacant(rest, nowUnixMs);
+  const why = whyVacant({ ...rest, unfenced: [] }, nowUnixMs);
   return why === undefined ? state : `${state} (${why})`;
 }

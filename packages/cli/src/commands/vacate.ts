@@ -2,7 +2,8 @@ import type { AdminResult } from 'incumbent';
 import { administer, leaderWords } from '../administer.ts';
 import type { Context } from '../context.ts';
 import type { VacateOptions } from '../options.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { span } from '../output/span.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function vacate(options: VacateOptions, context: Context): Promise<number> {
   const force = options.force === true;

@@ -1,9 +1,10 @@
 /** One election of many, as a row of a table and as an object. */
 import type { ElectionSummary } from 'incumbent';
+import { formatDuration } from 'incumbent';
 import type { Cell, Column } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
-import { isLedOnce, sinceOf, stateTone, tokenOf } from './describe.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
+import { sinceOf, stateTone, tokenOf } from './describe.ts';
 import { asCandidatesSee, whyVacant } from './vacancy.ts';
 
 /** More ids than this are counted, not shown. */
@@ -84,7 +85,7 @@ export function asCells(row: ElectionRow, nowUnixMs: number): readonly Cell[] {
     { text: leader === null ? '' : visible(leader) },
     { text: token === null ? '' : String(token) },
     { text: sinceUnixMs === undefined ? '' : localTime(sinceUnixMs) },
-    { text: sinceUnixMs === undefined ? '' : span(Math.max(0, nowUnixMs - sinceUnixMs)) },
+    { text: sinceUnixMs === undefined ? '' : formatDuration(Math.max(0, nowUnixMs - sinceUnixMs)) },
     { text: waitingWords(row) },
     { text: changeWords(row) },
   ];

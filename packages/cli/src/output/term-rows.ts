@@ -4,7 +4,8 @@ import { painter } from '../terminal/style.ts';
 import type { Cell } from '../terminal/table.ts';
 import { table } from '../terminal/table.ts';
 import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime, span } from '../terminal/time.ts';
+import { isoTime, localTime } from '../terminal/time.ts';
+import { span } from './span.ts';
 
 export interface TermRow {
   readonly token: bigint | string;
@@ -15,6 +16,8 @@ export interface TermRow {
   readonly toUnixMs: number | undefined;
   /** Undefined: it still leads. */
   readonly why: string | undefined;
+  /** The next leader has to fence it first. */
+  readonly unfenced?: true;
   /** How long the seat was vacant before; null where that is not known. */
   readonly gapBeforeMs: number | null;
 }
@@ -67,7 +70,7 @@ export function printTerms(
 }
 
 function asRow(term: TermRow, nowUnixMs: number): Cell[] {
-  const { token, id, fromUnixMs, toUnixMs, why, gapBeforeMs } = term;
+  const { token, id, fromUnixMs, toUnixMs, why, gapBeforeMs, unfenced } = term;
   const leads = why === undefined;
   return [
     { text: String(token) },
@@ -78,7 +81,10 @@ function asRow(term: TermRow, nowUnixMs: number): Cell[] {
     { text: gapBeforeMs === null ? '' : span(gapBeforeMs) },
     leads
       ? { text: 'leads', tone: 'good' }
-      : { text: visible(why), ...(badEnds.has(why) ? { tone: 'bad' as const } : {}) },
+      : {
+          text: `${visible(why)}${unfenced ? ', not fenced' : ''}`,
+          ...(badEnds.has(why) ? { tone: 'bad' as const } : {}),
+        },
   ];
 }
 

@@ -1,8 +1,8 @@
 /** Why the seat is vacant, as far as one look at the store tells. */
-import type { NotElectedReason, Snapshot } from 'incumbent';
+import type { NotElectedReason, Snapshot, UncleanLeader } from 'incumbent';
 import { describeNotElected } from 'incumbent';
-import { span } from '../terminal/time.ts';
 import { isLedOnce } from './describe.ts';
+import { span } from './span.ts';
 
 /** The result of one look, as candidates with the default lease see it. */
 export interface Inspected extends Snapshot {
@@ -53,8 +53,23 @@ export function settlingWords(
 /** The election has never been led, or the store has forgotten its leaders. */
 export const noLeaderOnRecord = 'no leader is on record';
 
+/** A leader that must be fenced before another one leads, and the takeover that could not. */
+export function unfencedWords({ id, token, failure }: UncleanLeader): string {
+  const leader = `${id} (token ${token})`;
+  if (failure === undefined) return leader;
+  const { by, why = 'its log says why it failed' } = failure;
+  return `${leader}, tried by ${by}: ${why}`;
+}
+
 /** For a sentence; undefined: no reason is known. */
 export function whyVacant(snapshot: Inspected, nowUnixMs: number): string | undefined {
+  const why = whyOpen(snapshot, nowUnixMs);
+  const unfenced = snapshot.unfenced.map((leader) => `not fenced yet: ${unfencedWords(leader)}`);
+  if (unfenced.length === 0) return why;
+  return [...(why === undefined ? [] : [why]), ...unfenced].join('; ');
+}
+
+function whyOpen(snapshot: Inspected, nowUnixMs: number): string | undefined {
   const reservation = currentReservation(snapshot, nowUnixMs);
   if (reservation !== undefined) {
     const { for: whom, untilUnixMs } = reservation;

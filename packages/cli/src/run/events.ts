@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { DiagnosticEvents, NotElectedReason } from 'incumbent';
 import { describeNotElected } from 'incumbent';
 import type { Output } from '../context.ts';
+import { span } from '../output/span.ts';
 import { toJson, visible } from '../terminal/text.ts';
 import { isoTime } from '../terminal/time.ts';
 import { LineWriter } from './line-writer.ts';
@@ -57,8 +58,13 @@ export class EventLog {
    * Passes on what the library reports about this election.
    * @param programActs whether anything of the program can still do something
    * @param tellsReady whether the program has to become ready
+   * @param goesOn what an overrun means
    */
-  follow(programActs: () => boolean, tellsReady = false): void {
+  follow(
+    programActs: () => boolean,
+    tellsReady = false,
+    goesOn = 'the program has not ended',
+  ): void {
     this.#on('incumbent:waiting', () => ({ event: 'waiting' }));
     this.#on('incumbent:waiting-for', ({ why }) => ({
       event: 'waiting-for',
@@ -89,7 +95,7 @@ export class EventLog {
       event: 'unconfirmed',
       sentence:
         `the term could not be confirmed (${describe(error)}), ` +
-        `${(Math.max(0, remainingMs) / 1000).toFixed(1)} s of belief left`,
+        `${span(Math.max(0, remainingMs))} of belief left`,
       fields: { token, remainingMs: Math.round(remainingMs), error: describe(error) },
     }));
     this.#on('incumbent:overrun', ({ token, reason }) =>
@@ -97,7 +103,7 @@ export class EventLog {
       programActs()
         ? {
             event: 'overrun',
-            sentence: `term ${token} is over (${reason}) and the program has not ended`,
+            sentence: `term ${token} is over (${reason}) and ${goesOn}`,
             fields: { token, reason },
           }
         : undefined,

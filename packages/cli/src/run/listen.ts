@@ -20,16 +20,18 @@ export interface Listener {
 }
 
 /**
- * Serves /healthz, /leader and /status.
+ * Serves /healthz, /leader, /status and /metrics.
  * @throws CommandError when the address cannot be listened on
  */
 export async function listen(address: ListenAddress, status: () => LiveStatus): Promise<Listener> {
+  // Only who listens needs prom-client, and a start is fast without it.
+  const metrics = await (await import('./metrics.ts')).serveMetrics();
   const server = createServer((request, response) => {
     const { healthy, leading, ready, fields } = status();
     const send = (code: number, type: string, text: string) => {
       const allowed = request.method === 'GET' || request.method === 'HEAD';
       response.writeHead(allowed ? code : 405, {
-        'content-type': `${type}; charset=utf-8`,
+        'content-type': type.includes(';') ? type : `${type}; charset=utf-8`,
         'cache-control': 'no-store',
         ...(allowed ? {} : { allow: 'GET, HEAD' }),
       });
@@ -42,13 +44,20 @@ export async function listen(address: ListenAddress, status: () => LiveStatus): 
         return send(ready ? 200 : 503, 'text/plain', leaderWords(leading, ready));
       case '/status':
         return send(200, 'application/json', toJson({ leading, ready, healthy, ...fields }));
+      case '/metrics':
+        metrics.text().then(
+          (text) => send(200, metrics.contentType, text.trimEnd()),
+          (error: unknown) => send(500, 'text/plain', String(error)),
+        );
+        return undefined;
       default:
-        return send(404, 'text/plain', 'there is /healthz, /leader and /status');
+        return send(404, 'text/plain', 'there is /healthz, /leader, /status and /metrics');
     }
   });
   const { host, port } = address;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
+      metrics.close();
       const why = error.code === 'EADDRINUSE' ? 'somebody listens there already' : error.message;
       reject(
         new CommandError('CANNOT_LISTEN', exitCodes.usage, `--listen ${host}:${port}: ${why}`),
@@ -66,6 +75,7 @@ export async function listen(address: ListenAddress, status: () => LiveStatus): 
     close() {
       server.close();
       server.closeAllConnections();
+      metrics.close();
     },
   };
 }

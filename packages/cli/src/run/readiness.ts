@@ -11,19 +11,35 @@ import type { Term } from 'incumbent';
 import type { ProgramSpec } from '../guard/index.ts';
 import { GuardError } from '../guard/index.ts';
 import { within } from '../within.ts';
+import { describe } from './events.ts';
 import { CommandFailedError, runShellCheck } from './shell-check.ts';
 
-export type Readiness =
-  /** A shell command ends with 0. It runs once in `everyMs`, and may take as long. */
+export type Readiness = {
+  /** A term that is not ready by then ends. */
+  readonly withinMs: number;
+} /** A shell command ends with 0. It runs once in `everyMs`, and may take as long. */ & (
   | { readonly by: 'command'; readonly command: string; readonly everyMs: number }
   /** The program writes a line `READY=1` to a named pipe, whose path is in `INCUMBENT_NOTIFY`. */
-  | { readonly by: 'notification' };
+  | { readonly by: 'notification' }
+);
 
 /** Folder and pipe are made in this time, or the program is not started. */
 const pipeWithinMs = 5_000;
 
+/** Told while a program is waited for. */
+export interface ReadinessEvents {
+  readonly onTrouble: (error: unknown) => void;
+  /** `--ready-timeout` is over. `last`: what was heard before. */
+  readonly onNotReady: (last: string) => void;
+}
+
+/** Other variables of systemd's protocol, such as STATUS. They say nothing about readiness. */
+const otherVariable = /^(?!READY=)[A-Z][A-Z0-9_]*=/;
+
 /** A program that says more than this without a line break says nothing. */
 const longestLine = 4_096;
+/** Of a line, in words for people. */
+const longestShown = 100;
 
 /**
  * Waits until the program of one term is ready, and says so in the term. Each term has a watch of
@@ -34,21 +50,24 @@ export class ReadinessWatch {
   readonly spec: ProgramSpec;
   readonly #readiness: Readiness;
   readonly #term: Term;
-  readonly #onTrouble: (error: unknown) => void;
+  readonly #events: ReadinessEvents;
   readonly #stop = new AbortController();
   readonly #pipe: NamedPipe | undefined;
+  #last: string;
+  #isWrongLineTold = false;
 
   private constructor(
     readiness: Readiness,
     spec: ProgramSpec,
     term: Term,
     pipe: NamedPipe | undefined,
-    onTrouble: (error: unknown) => void,
+    events: ReadinessEvents,
   ) {
     this.#readiness = readiness;
     this.#term = term;
     this.#pipe = pipe;
-    this.#onTrouble = onTrouble;
+    this.#events = events;
+    this.#last = pipe === undefined ? 'no check has ended' : 'it has written no line';
     const env = pipe === undefined ? spec.env : { ...spec.env, INCUMBENT_NOTIFY: pipe.path };
     this.spec = { ...spec, env };
   }
@@ -58,22 +77,38 @@ export class ReadinessWatch {
     readiness: Readiness,
     spec: ProgramSpec,
     term: Term,
-    onTrouble: (error: unknown) => void,
+    events: ReadinessEvents,
   ): Promise<ReadinessWatch> {
     const pipe = readiness.by === 'notification' ? await makePipe(term.signal) : undefined;
-    return new ReadinessWatch(readiness, spec, term, pipe, onTrouble);
+    return new ReadinessWatch(readiness, spec, term, pipe, events);
   }
 
   /** The program runs. */
   begin(): void {
     const readiness = this.#readiness;
+    const { signal } = this.#term;
+    const onEnd = () => {
+      const { reason } = signal.reason as { reason?: unknown };
+      if (reason === 'not-ready') this.#events.onNotReady(this.#pipe?.unfinished ?? this.#last);
+    };
+    signal.addEventListener('abort', onEnd, { once: true, signal: this.#stop.signal });
     if (readiness.by === 'command') {
       void this.#ask(readiness.command, readiness.everyMs);
       return;
     }
-    this.#pipe?.read((line) => {
-      if (line.trim() === 'READY=1') this.#isReady();
-    });
+    this.#pipe?.read((line) => this.#heard(line.trim()));
+  }
+
+  #heard(line: string): void {
+    if (line === 'READY=1') {
+      this.#isReady();
+      return;
+    }
+    if (line === '' || this.#stop.signal.aborted) return;
+    this.#last = `the line ${JSON.stringify(line.slice(0, longestShown))}`;
+    if (otherVariable.test(line) || this.#isWrongLineTold) return;
+    this.#isWrongLineTold = true;
+    this.#events.onTrouble(new Error(`--notify: ${this.#last} says nothing; write READY=1`));
   }
 
   /** Nothing makes the term ready any more. A check that still runs is killed. */
@@ -101,7 +136,8 @@ export class ReadinessWatch {
         return;
       } catch (error) {
         // Not ready yet. `--ready-timeout` ends a term that never is.
-        if (isUnusable(error) && !isTold) this.#onTrouble(error);
+        if (!signal.aborted) this.#last = describe(error);
+        if (isUnusable(error) && !isTold) this.#events.onTrouble(error);
         isTold ||= isUnusable(error);
       }
       await pause;
@@ -113,7 +149,7 @@ export class ReadinessWatch {
     this.#stop.abort();
     this.#term.ready().catch((error: unknown) => {
       // The end of the term is told elsewhere.
-      if (error !== this.#term.signal.reason) this.#onTrouble(error);
+      if (error !== this.#term.signal.reason) this.#events.onTrouble(error);
     });
   }
 }
@@ -138,6 +174,7 @@ class NamedPipe {
   readonly path: string;
   readonly #directory: string;
   readonly #socket: Socket;
+  #partial = '';
 
   private constructor(directory: string, path: string) {
     this.#directory = directory;
@@ -165,11 +202,16 @@ class NamedPipe {
     }
   }
 
+  /** A line that still lacks its end, in words. Undefined: there is none. */
+  get unfinished(): string | undefined {
+    if (this.#partial === '') return undefined;
+    return `${JSON.stringify(this.#partial.slice(0, longestShown))} without a line break`;
+  }
+
   read(onLine: (line: string) => void): void {
-    let partial = '';
     this.#socket.setEncoding('utf8').on('data', (text: unknown) => {
-      const lines = `${partial}${String(text)}`.split('\n');
-      partial = (lines.pop() ?? '').slice(-longestLine);
+      const lines = `${this.#partial}${String(text)}`.split('\n');
+      this.#partial = (lines.pop() ?? '').slice(-longestLine);
       for (const line of lines) onLine(line);
     });
   }

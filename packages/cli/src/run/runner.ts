@@ -7,6 +7,7 @@ import type { ForwardedSignal, GuardedProgram, ProgramExit, ProgramSpec } from '
 import { GuardError } from '../guard/index.ts';
 import { monotonicMs } from '../guard/protocol.ts';
 import type { ListenAddress } from '../options.ts';
+import { span } from '../output/span.ts';
 import type { EventLog } from './events.ts';
 import { describe, whyFields } from './events.ts';
 import type { GuardKeeper } from './guard-keeper.ts';
@@ -142,7 +143,7 @@ export class Runner implements Supervision {
       if (monotonicMs() - this.#startedMs >= calmAfterMs) backoffMs = firstBackoffMs;
       this.events.emit({
         event: 'restarting',
-        sentence: `${why}; campaigning again in ${backoffMs / 1000} s`,
+        sentence: `${why}; campaigning again in ${span(backoffMs)}`,
         fields: { code, backoffMs },
       });
       await sleep(backoffMs, this.#stop.signal);
@@ -214,13 +215,20 @@ export class Runner implements Supervision {
     const { spec, readiness } = this.#options;
     const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
     if (readiness === undefined) return runInTerm(term, { ...spec, env }, this);
-    const watch = await ReadinessWatch.open(readiness, { ...spec, env }, term, (error) =>
-      this.events.emit({
-        event: 'trouble',
-        sentence: `asking whether the program is ready: ${describe(error)}`,
-        fields: { what: 'readiness', error: describe(error) },
-      }),
-    );
+    const watch = await ReadinessWatch.open(readiness, { ...spec, env }, term, {
+      onTrouble: (error) =>
+        this.events.emit({
+          event: 'trouble',
+          sentence: `asking whether the program is ready: ${describe(error)}`,
+          fields: { what: 'readiness', error: describe(error) },
+        }),
+      onNotReady: (last) =>
+        this.events.emit({
+          event: 'not-ready',
+          sentence: `the program was not ready within ${formatDuration(readiness.withinMs)} (--ready-timeout); last: ${last}`,
+          fields: { token: term.token, last },
+        }),
+    });
     this.#watch = watch;
     try {
       return await runInTerm(term, watch.spec, this, watch);

@@ -2,6 +2,9 @@ import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { UsageError } from '../failure.ts';
 
+/** The shortest time of a check, and from one to the next, as the library's health gate has it. */
+export const shortestCheckMs = 10;
+
 /**
  * The shell takes a command without words for a success: a check or a fence that always passes.
  * @param option the option that has the value

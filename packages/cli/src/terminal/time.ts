@@ -16,31 +16,6 @@ export function isoTime(unixMs: number): string | null {
   return Number.isNaN(date.getTime()) ? null : date.toISOString();
 }
 
-/** A span of time in at most two units: `250ms`, `12.3s`, `3m 12s`, `2h 5m`, `3d 4h`. */
-export function span(ms: number): string {
-  if (!Number.isFinite(ms)) return '?';
-  if (ms < 0) return `-${span(-ms)}`;
-  if (ms < 999.5) return `${Math.round(ms)}ms`;
-  if (ms < 59_950) return `${Math.round(ms / 100) / 10}s`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 3600) return twoUnits(seconds, 60, 'm', 's');
-  const minutes = Math.round(seconds / 60);
-  if (minutes < 1440) return twoUnits(minutes, 60, 'h', 'm');
-  return twoUnits(Math.round(minutes / 60), 24, 'd', 'h');
-}
-
-function twoUnits(total: number, size: number, large: string, small: string): string {
-  const rest = total % size;
-  const whole = `${Math.floor(total / size)}${large}`;
-  return rest === 0 ? whole : `${whole} ${rest}${small}`;
-}
-
-/** A span of time in one unit: `2.5ms`, `250ms`, `1.2s`, `90s`. */
-export function milliseconds(ms: number): string {
-  if (ms < 10) return `${Math.round(ms * 10) / 10}ms`;
-  return ms < 999.5 ? `${Math.round(ms)}ms` : `${Math.round(ms / 100) / 10}s`;
-}
-
 /** `3 minutes ago`, or `in 2 seconds` when our clock is behind the clock of the server. */
 export function ago(unixMs: number, nowUnixMs: number): string {
   const seconds = (nowUnixMs - unixMs) / 1000;

@@ -20,7 +20,7 @@ export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: quiet });
 }
 
-/** What the page has logged as an error, and requests that failed or went elsewhere. */
+/** Errors that the page has logged or thrown, and requests to other hosts. */
 export function faultsOf(page: Page, origin: string): readonly string[] {
   const faults: string[] = [];
   page.on('console', (message) => {

@@ -236,7 +236,7 @@ test.each<[argv: readonly string[], words: string]>([
   [[...base, '--node-strategy', 'any'], 'is one of majority, consensus, single, not "any"'],
   [[...base, '--failover-strategy', 'luck'], '--failover-strategy is one of latency, not "luck"'],
   [[...base, '--check-every', '5'], '--check-every "5" has no unit: write 500ms'],
-  [[...base, '--check-every', '1ms'], '--check-every is from 10ms to 60s, not 1ms'],
+  [[...base, '--check-every', '1ms'], '--check-every is from 10ms to 1m, not 1ms'],
   [[...base, '--client-view', 'soon'], '--client-view "soon" is not a duration'],
   [[...base, '--root', 'x'], '--root is the path of a node such as /redis_failover'],
   [[...base, '--id', 'a b'], '--id has 1 to 100 letters'],

@@ -2,6 +2,8 @@ import { describeValue } from './candidate.ts';
 import { maxTimerMs } from './clock.ts';
 import { InvalidOptionError } from './errors.ts';
 
+export { formatDuration } from './format-duration.ts';
+
 /** A number of milliseconds, or a number with a unit: `"250ms"`, `"15s"`, `"1.5m"`, `"1h"`. */
 export type Duration = number | string;
 
@@ -46,16 +48,4 @@ export function parseDuration(what: string, value: unknown): number {
     );
   }
   return ms;
-}
-
-/** `1500` as `"1.5s"`, for messages and tables. */
-export function formatDuration(ms: number): string {
-  if (ms < 1000) return `${trim(ms)}ms`;
-  if (ms < 120_000) return `${trim(ms / 1000)}s`;
-  if (ms < 7_200_000) return `${trim(ms / 60_000)}m`;
-  return `${trim(ms / 3_600_000)}h`;
-}
-
-function trim(value: number): string {
-  return String(Math.round(value * 100) / 100);
 }

@@ -1,3 +1,4 @@
+import { formatDuration } from './format-duration.ts';
 import { errorToJson, withJson } from './json.ts';
 import type { NotElectedReason } from './not-elected.ts';
 import { causeOf, describeNotElected } from './not-elected.ts';
@@ -125,7 +126,7 @@ export class NotElectedError extends ElectionError {
   /** The last reason that is known. */
   readonly why: NotElectedReason;
   constructor(election: string, waitMs: number, why: NotElectedReason, nowUnixMs?: number) {
-    const within = waitMs === 0 ? '' : ` within ${waitMs} ms`;
+    const within = waitMs === 0 ? '' : ` within ${formatDuration(waitMs)}`;
     super(
       'NOT_ELECTED',
       `election "${election}" was not won${within}: ${describeNotElected(why, nowUnixMs)}`,
@@ -166,7 +167,8 @@ export class OperationTimeoutError extends ElectionError {
   /** How long the operation was waited for, in ms. */
   readonly timeoutMs: number;
   constructor(operation: string, timeoutMs: number) {
-    super('OPERATION_TIMEOUT', `${operation} was not answered within ${Math.round(timeoutMs)} ms`, {
+    const within = formatDuration(Math.round(timeoutMs));
+    super('OPERATION_TIMEOUT', `${operation} was not answered within ${within}`, {
       retryable: true,
     });
     this.timeoutMs = timeoutMs;
@@ -220,14 +222,20 @@ export class RecordTooNewError extends ElectionError {
   }
 }
 
-/** A fence hook failed or did not end in time, so the term was given up before it began. */
+/**
+ * A fence hook failed or did not end in time, so the term was given up before it began. A hook may
+ * throw it itself: then the record shows its `why` to operators.
+ */
 export class TakeoverFailedError extends ElectionError {
   override readonly name: string = 'TakeoverFailedError';
+  /** Why the leader before could not be fenced. */
+  readonly why: string;
   constructor(election: string, why: string, options: ErrorOptions = {}) {
     super('TAKEOVER_FAILED', `taking over election "${election}" failed: ${why}`, {
       ...options,
       retryable: true,
     });
+    this.why = why;
   }
 }
 

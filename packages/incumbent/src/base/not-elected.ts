@@ -1,5 +1,6 @@
 /** Why a candidate is not elected: one reason for errors, statuses, diagnostics and operators. */
 
+import { formatDuration } from './format-duration.ts';
 import { textOf } from './thrown.ts';
 
 /** Why a candidate is not elected. Branch on `kind`. `describeNotElected` says it in words. */
@@ -66,18 +67,18 @@ export function describeNotElected(why: NotElectedReason, nowUnixMs: number = Da
     case 'aside':
       return (
         'this candidate has just given the seat up and lets others go first for ' +
-        seconds(why.untilUnixMs - nowUnixMs)
+        span(why.untilUnixMs - nowUnixMs)
       );
     case 'unhealthy':
       return `the health check fails${because(why.error)}`;
     case 'settling': {
-      const ago = seconds(nowUnixMs - why.sinceUnixMs);
+      const ago = span(nowUnixMs - why.sinceUnixMs);
       const what = {
         restart: `the store was restarted, or the election is new there (${ago} ago); a leader that it forgot`,
         loss: `the record of an earlier leader was lost ${ago} ago; that leader`,
         win: 'the seat is won; the leader before',
       }[why.after];
-      return `${what} may still believe for ${seconds(why.untilUnixMs - nowUnixMs)}`;
+      return `${what} may still believe for ${span(why.untilUnixMs - nowUnixMs)}`;
     }
     case 'unreachable':
       return `the store cannot be used${because(why.cause)}`;
@@ -117,10 +118,11 @@ function because(error: unknown): string {
   return `: ${textOf(error)}`;
 }
 
-/** `4 s`, `0.3 s`. */
-function seconds(ms: number): string {
-  const s = Math.max(0, ms) / 1_000;
-  return `${s < 10 ? Math.round(s * 10) / 10 : Math.round(s)} s`;
+/** As exact as people read it: `300ms`, `4.1s`, `15s`. */
+function span(ms: number): string {
+  const left = Math.max(0, ms);
+  const stepMs = left < 1_000 ? 1 : left < 10_000 ? 100 : 1_000;
+  return formatDuration(Math.round(left / stepMs) * stepMs);
 }
 
 /** `14:20:05`, with the date when it is another day. */

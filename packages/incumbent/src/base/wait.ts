@@ -107,7 +107,7 @@ function setGiveUpTimer(clock: Clock, ms: number, giveUp: () => void): Timer {
   };
 }
 
-/** Settles as `promise` does, or rejects with the reason of `signal`. What was begun goes on. */
+/** Settles as `promise` does, or rejects with the reason of `signal`. The operation itself goes on. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

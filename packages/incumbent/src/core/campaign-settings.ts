@@ -23,6 +23,7 @@ export interface TakeoverContext {
  * Makes sure that `predecessor`, whose end was never confirmed, can do no more harm. The takeover
  * fails when the hook throws, or takes longer than `hookTimeout`. Then the seat is given up, and
  * the next winner runs the hooks again. A hook may therefore run several times for one predecessor.
+ * A hook that throws a `TakeoverFailedError` tells operators why: the record shows its `why`.
  */
 export type FenceHook = (
   predecessor: UncleanLeader,

@@ -29,7 +29,12 @@ import type { Watchdog } from './watchdog.ts';
  */
 export interface StandAside {
   untilMs: number;
+  /** Takeovers in a row that could not fence a leader. The more, the longer it lets others go first. */
+  failedTakeovers: number;
 }
+
+/** Of the time for which it lets others go first. */
+const mostDoublings = 10;
 
 /** Ends after which a candidate lets others go first. */
 const givesWay: ReadonlySet<EndReason> = new Set([
@@ -68,7 +73,8 @@ export class Campaign<Guard> implements Candidacy {
     this.#contest = contest;
     this.#scope = scope;
     this.#settings = settings;
-    this.#source = { election: scope.election, candidate: settings.candidate.id };
+    const { id, incarnation } = settings.candidate;
+    this.#source = { election: scope.election, candidate: id, incarnation };
     if (settings.onStatus !== undefined) {
       this.#status = new StatusTeller(settings.candidate.id, settings.onStatus, (error) =>
         scope.onTrouble('onStatus', error),
@@ -84,6 +90,7 @@ export class Campaign<Guard> implements Candidacy {
   /** Ends the health checks. Terms end by themselves. */
   close(): void {
     this.#stopHealth?.abort();
+    publish('incumbent:campaign-ended', this.#source, {});
   }
 
   /**
@@ -259,22 +266,25 @@ export class Campaign<Guard> implements Candidacy {
       this.#status?.isOut(isAsked ? undefined : cause);
       stopWatchingHealth();
       if (givesWay.has(reason)) {
-        this.#aside.untilMs = this.#scope.clock.monotonicMs() + this.#contest.standAsideMs;
+        this.#aside.untilMs = this.#scope.clock.monotonicMs() + this.#asideMs();
       }
     });
     try {
       publish('incumbent:won', this.#source, {
         token: term.token,
         unfenced: seat.unfenced.map(({ id }) => id),
+        predecessor: term.predecessor,
       });
       if (seat.waitBeforeAnnounceMs > 0) this.#tellTakeover(seat.waitBeforeAnnounceMs);
       await this.#waitIn(term, seat.waitBeforeAnnounceMs);
       await this.#fence(term, seat.unfenced);
       await term.announce();
+      this.#aside.failedTakeovers = 0;
       this.#status?.leads();
       return term;
     } catch (error) {
       if (!term.isEnding) {
+        this.#aside.failedTakeovers += 1;
         publish('incumbent:takeover-failed', this.#source, { token: term.token, error });
         term.stop('takeover-failed', error);
       }
@@ -285,6 +295,14 @@ export class Campaign<Guard> implements Candidacy {
     } finally {
       removeListener();
     }
+  }
+
+  /** Doubles with each takeover in a row that has failed, up to a lease. */
+  #asideMs(): number {
+    const { standAsideMs } = this.#contest;
+    const doublings = Math.min(Math.max(0, this.#aside.failedTakeovers - 1), mostDoublings);
+    const longestMs = Math.max(standAsideMs, this.#scope.timing.leaseMs);
+    return Math.min(standAsideMs * 2 ** doublings, longestMs);
   }
 
   #tellTakeover(waitMs: number): void {
@@ -301,15 +319,21 @@ export class Campaign<Guard> implements Candidacy {
       for (const [index, hook] of onUnclean.entries()) {
         // This process may have stood still when it won the seat, or waited for the delay.
         term.requireMargin();
-        const what = `fence hook ${index + 1} of ${onUnclean.length} for "${predecessor.id}"`;
+        const which = onUnclean.length === 1 ? '' : ` ${index + 1} of ${onUnclean.length}`;
+        const what = `fence hook${which} for "${predecessor.id}"`;
         const context = {
           election: this.#scope.election,
           token: term.token,
           remaining: () => Math.max(0, term.marginMs()),
         };
-        await this.#runHook(term, what, (hookSignal) =>
-          hook(withJson(predecessor), withJson({ ...context, signal: hookSignal })),
-        );
+        try {
+          await this.#runHook(term, what, (hookSignal) =>
+            hook(withJson(predecessor), withJson({ ...context, signal: hookSignal })),
+          );
+        } catch (error) {
+          term.couldNotFence(predecessor, error);
+          throw error;
+        }
         // A hook may have taken longer than the belief, or have blocked the event loop.
         if (term.marginMs() <= 0) {
           throw new TakeoverFailedError(this.#scope.election, `${what} ended too late`);
@@ -345,7 +369,7 @@ export class Campaign<Guard> implements Candidacy {
         },
       );
     } catch (error) {
-      if (term.signal.aborted) throw error;
+      if (term.signal.aborted || error instanceof TakeoverFailedError) throw error;
       throw new TakeoverFailedError(this.#scope.election, `${what} failed`, { cause: error });
     }
   }

@@ -206,6 +206,11 @@ export interface Snapshot {
   readonly history: readonly TermSummary[];
   /** The candidates that an operator keeps out at present. */
   readonly drains: readonly Drain[];
+  /**
+   * Leaders that ended unclean and that no later leader has fenced. The next leader fences them
+   * before it leads.
+   */
+  readonly unfenced: readonly UncleanLeader[];
   /** The operator's request that the leader has not met yet. */
   readonly request: LeaderRequest | undefined;
   /** D of the present record, in ms, where there is a lease. */
@@ -233,10 +238,11 @@ export interface AdminResult {
   /** The election as it was when the request was written. */
   readonly view: View;
   /**
-   * For `vacate` and `transfer`, when one look was not enough: the first look. It shows the term that
-   * was asked. `view` may show what came after that term, as when the answer of a write was lost.
+   * For `vacate` and `transfer` the election at the first look, which shows the term that was asked.
+   * `view` may show what came after that term, as when the answer of a write was lost. For other
+   * requests the same as `view`.
    */
-  readonly asked?: View;
+  readonly asked: View;
   /**
    * A hold or reservation that `vacate` has lifted: it kept the seat closed although no work ran.
    */

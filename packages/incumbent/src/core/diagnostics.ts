@@ -7,10 +7,12 @@ import { channel } from 'node:diagnostics_channel';
 import { withJson } from '../base/json.ts';
 import type { NotElectedReason } from '../base/not-elected.ts';
 import type { EndReason } from '../base/reasons.ts';
+import type { Predecessor } from './contest.ts';
 import type { TermState } from './term.ts';
 
 /**
- * Payloads by channel name. Every payload also has `election` and `candidate` (the id).
+ * Payloads by channel name. Every payload also has `election` and `candidate` (the id). All but
+ * `incumbent:trouble` have `incarnation`, which tells the campaigns of one process apart.
  * `JSON.stringify` writes tokens as decimal texts.
  */
 export interface DiagnosticEvents {
@@ -19,9 +21,13 @@ export interface DiagnosticEvents {
   /** Why the candidate cannot have the seat. Published again when the reason changes. */
   'incumbent:waiting-for': { why: NotElectedReason };
   /** The seat was won. An unclean predecessor is fenced first. */
-  'incumbent:won': { token: bigint; unfenced: readonly string[] };
-  /** The term begins: work may start. */
-  'incumbent:leading': { token: bigint };
+  'incumbent:won': {
+    token: bigint;
+    unfenced: readonly string[];
+    predecessor: Predecessor | undefined;
+  };
+  /** The term begins: work may start. `beliefMs` is H, of which `remainingMs` are left. */
+  'incumbent:leading': { token: bigint; remainingMs: number; beliefMs: number };
   /** Once a term: requests may go to this leader. With `ready: 'manual'` after `term.ready()`. */
   'incumbent:ready': { token: bigint };
   /** The state of the term has changed. */
@@ -42,6 +48,8 @@ export interface DiagnosticEvents {
   'incumbent:overrun': { token: bigint; reason: EndReason };
   /** Fencing an unclean predecessor failed. */
   'incumbent:takeover-failed': { token: bigint; error: unknown };
+  /** The campaign is over: this candidate holds no seat and waits for none. */
+  'incumbent:campaign-ended': object;
   /** The candidate has become healthy or unhealthy. Published after the first check, too. */
   'incumbent:health': { healthy: boolean; error?: unknown };
   /**
@@ -54,6 +62,8 @@ export interface DiagnosticEvents {
 export interface DiagnosticSource {
   readonly election: string;
   readonly candidate: string;
+  /** That of the campaign. Undefined for what no campaign has met. */
+  readonly incarnation?: string;
 }
 
 const channels = new Map<string, ReturnType<typeof channel>>();
@@ -69,7 +79,8 @@ export function publish<Name extends keyof DiagnosticEvents>(
     channels.set(name, target);
   }
   if (target.hasSubscribers) {
-    const { election, candidate } = source;
-    target.publish(withJson({ election, candidate, ...payload }));
+    const { election, candidate, incarnation } = source;
+    const of = incarnation === undefined ? {} : { incarnation };
+    target.publish(withJson({ election, candidate, ...of, ...payload }));
   }
 }

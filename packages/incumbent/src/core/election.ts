@@ -208,7 +208,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   #contest: Contest<Guard> | undefined;
   /** The campaign that runs. */
   #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
-  readonly #aside: StandAside = { untilMs: 0 };
+  readonly #aside: StandAside = { untilMs: 0, failedTakeovers: 0 };
   readonly #hasOwnClock: boolean;
   #closed: Promise<void> | undefined;
 
@@ -372,7 +372,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     checkSignalOption(call, options);
     const snapshot = await this.#ask(options, (signal) => this.#open().inspect(signal));
     withJson(snapshot.view);
-    for (const term of snapshot.history) withJson(term);
+    for (const term of [...snapshot.history, ...snapshot.unfenced]) withJson(term);
     return snapshot;
   }
 
@@ -568,7 +568,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
 
   #answered(result: AdminResult): AdminResult {
     withJson(result.view);
-    if (result.asked !== undefined) withJson(result.asked);
+    withJson(result.asked);
     return result;
   }
 

@@ -92,6 +92,8 @@ export class HealthGate {
         if (signal.aborted) return;
         error = thrown;
       }
+      // The campaign may have ended just when the check did.
+      if (signal.aborted) return;
       this.#error = error;
       this.#failures = good ? 0 : this.#failures + 1;
       if (good) this.#set(true, undefined);

@@ -8,6 +8,7 @@ import {
   InvalidOptionError,
   MisuseError,
   NotLeadingError,
+  TakeoverFailedError,
   TermEndedError,
 } from '../base/errors.ts';
 import { toJson, withJson } from '../base/json.ts';
@@ -15,6 +16,7 @@ import type { EndReason } from '../base/reasons.ts';
 import { describeEnd } from '../base/reasons.ts';
 import { Deferred } from '../base/wait.ts';
 import type { LeaderRequest, UncleanLeader } from '../record/record.ts';
+import { longestFenceFailure } from '../record/record.ts';
 import { checkActors, describeActors } from './acting-processes.ts';
 import type { Readiness } from './campaign-settings.ts';
 import type {
@@ -54,6 +56,7 @@ export interface HeldTermOptions extends BeliefListeners {
 export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly election: string;
   readonly candidate: string;
+  readonly incarnation: string;
   readonly token: bigint;
   readonly guard: Guard;
   readonly predecessor: Predecessor | undefined;
@@ -96,6 +99,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     setMaxListeners(0, this.#work.signal);
     this.election = options.scope.election;
     this.candidate = options.candidate.id;
+    this.incarnation = options.candidate.incarnation;
     this.token = seat.token;
     this.guard = seat.guard;
     this.predecessor = seat.predecessor && withJson(seat.predecessor);
@@ -306,7 +310,11 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.#unfenced = [];
     this.#on({ on: 'announced' });
     this.#sinceUnixMs = this.#clock.wallMs();
-    publish('incumbent:leading', this, { token: this.token });
+    publish('incumbent:leading', this, {
+      token: this.token,
+      remainingMs: this.#belief.remainingMs(),
+      beliefMs: this.#scope.timing.beliefMs,
+    });
     const { readiness } = this.#options;
     if (readiness === undefined) {
       publish('incumbent:ready', this, { token: this.token });
@@ -329,6 +337,21 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     if (hasSettled(this.#at)) return;
     this.#belief.onWorkSettled();
     this.#on({ on: 'settled' });
+  }
+
+  /**
+   * The record shall say so. Only words that the hook has meant for operators are shown: other
+   * errors may hold secrets.
+   */
+  couldNotFence({ token, incarnation }: UncleanLeader, error: unknown): void {
+    const told = error instanceof TakeoverFailedError && error.cause === undefined;
+    const why = told ? forRecord(error.why) : undefined;
+    const failure = { by: this.candidate, ...(why !== undefined && { why }) };
+    this.#unfenced = this.#unfenced.map((leader) =>
+      leader.token === token && leader.incarnation === incarnation
+        ? { ...leader, failure }
+        : leader,
+    );
   }
 
   /**
@@ -559,4 +582,9 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
       ...{ fromUnixMs: this.#sinceUnixMs, unfenced: this.#unfenced },
     });
   }
+}
+
+/** Not every store takes a control character, or half a surrogate pair. */
+function forRecord(words: string): string {
+  return [...words.replace(/\p{C}/gu, ' ')].slice(0, longestFenceFailure).join('');
 }

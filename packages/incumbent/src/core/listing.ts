@@ -1,4 +1,5 @@
 /** The elections of a store, from the pages that it hands out. */
+import { setMaxListeners } from 'node:events';
 import { describeValue } from '../base/candidate.ts';
 import { checkNames } from '../base/check-names.ts';
 import type { Clock } from '../base/clock.ts';
@@ -20,7 +21,7 @@ import { checkSignal } from './options.ts';
 /** The time for one page. A page may be a thousand small requests. */
 const pageTimeoutMs = 30_000;
 
-/** What a listing wants to know. A store may leave out what only summaries need. */
+/** The parts of an election that a listing is to tell. A store may leave out what only summaries need. */
 export type Wanted = 'names' | 'summaries';
 
 /** Some elections of a store. */
@@ -39,10 +40,10 @@ export interface FoundElection {
   readonly waiting?: ElectionSummary['waiting'];
 }
 
-/** What a summary is made with. */
+/** The tools for a summary. */
 export interface SurveyLook {
   readonly clock: Clock;
-  /** What the last survey has remembered of this election. */
+  /** The last survey has remembered this of the election. */
   readonly remembered: unknown;
   remember(what: unknown): void;
 }
@@ -149,7 +150,15 @@ function summaryOf(found: FoundElection, look: SurveyLook): ElectionSummary {
   } catch (error) {
     const sinceUnixMs = look.clock.wallMs();
     return {
-      ...{ name, waiting, history: [], drains: [], request: undefined, leaseMs: undefined },
+      ...{
+        name,
+        waiting,
+        history: [],
+        drains: [],
+        unfenced: [],
+        request: undefined,
+        leaseMs: undefined,
+      },
       view: { state: 'unknown', sinceUnixMs, error: asError(error) },
       holderGone: false,
     };
@@ -172,7 +181,11 @@ async function* foundIn(
       'listing the elections',
       pageTimeoutMs,
       until,
-      (operation) => pages.page(from, wanted, operation),
+      (operation) => {
+        // A page may be hundreds of requests at once, and each of them listens.
+        setMaxListeners(0, operation);
+        return pages.page(from, wanted, operation);
+      },
     );
     for (const found of elections) {
       if (told.has(found.name)) continue;

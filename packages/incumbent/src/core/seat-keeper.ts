@@ -1,6 +1,7 @@
 import type { Instant } from '../base/clock.ts';
 import { Wakeup } from '../base/wait.ts';
 import type { Scope, Seat } from './contest.ts';
+import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 import type { Term } from './term.ts';
 import type { TermEvent } from './term-machine.ts';
@@ -9,7 +10,7 @@ import type { WantedState } from './wanted-state.ts';
 
 /** The term whose seat is kept. */
 export interface KeptTerm {
-  readonly term: Pick<Term, 'election' | 'candidate' | 'token'>;
+  readonly term: DiagnosticSource & Pick<Term, 'token'>;
   readonly scope: Scope;
   readonly belief: ToldBelief;
   readonly wanted: WantedState;

@@ -53,16 +53,16 @@ export async function administer(
   for (let tries = 0; tries < maxTries; tries += 1) {
     const { view, token, plan } = await look();
     first ??= { token, view };
-    const asked = isForOneTerm && tries > 0 ? { asked: first.view } : {};
+    const seen = { view, asked: isForOneTerm ? first.view : view };
     // The term has gone meanwhile, perhaps because an attempt without an answer has landed.
     const hasGone = isForOneTerm && token !== first.token;
     const next = hasGone ? undefined : await planned(plan, mayHaveWritten && isForOneTerm);
     // There is nothing left to write. Either there never was, or an attempt without an
     // answer has landed.
-    if (next === undefined) return { changed: mayHaveWritten, view, ...asked, ...lifted };
+    if (next === undefined) return { changed: mayHaveWritten, ...seen, ...lifted };
     if (next.lifted !== undefined) lifted = { lifted: next.lifted };
     try {
-      if (await next.write()) return { changed: true, view, ...asked, ...lifted };
+      if (await next.write()) return { changed: true, ...seen, ...lifted };
       if (!mayHaveWritten) lifted = {};
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -95,7 +95,8 @@ async function planned(plan: Look['plan'], mayBeDone: boolean): Promise<Plan | u
 export function notWaiting(id: string, waiting: readonly { readonly id: string }[]): RefusedError {
   const known = waiting.map((candidate) => `"${candidate.id}"`).join(', ');
   return new RefusedError(
-    `"${id}" is not waiting for this election; ${known === '' ? 'nobody is' : `waiting: ${known}`}`,
+    `"${id}" is not waiting for this election, as a candidate whose health check fails is not; ` +
+      (known === '' ? 'no candidate is' : `waiting: ${known}`),
   );
 }
 

@@ -72,14 +72,16 @@ export async function* observe(
 export function toldBy(
   record: ElectionRecord | undefined,
   wallMs: number,
-): Pick<Snapshot, 'history' | 'drains' | 'request' | 'reservation'> {
+): Pick<Snapshot, 'history' | 'drains' | 'unfenced' | 'request' | 'reservation'> {
   const { holding, reservation: reserved, history = [], drains = [] } = record ?? {};
+  const { unfenced = [] } = record ?? {};
   const held = holding?.held && { for: undefined, untilUnixMs: holding.held.untilUnixMs };
   const closed = held ?? reserved;
   const isClosed = closed !== undefined && closed.untilUnixMs > wallMs;
   return {
     history,
     drains: drains.filter(({ untilUnixMs }) => untilUnixMs > wallMs),
+    unfenced,
     request: holding?.request,
     ...(isClosed && { reservation: { for: closed.for, untilUnixMs: closed.untilUnixMs } }),
   };

@@ -6,6 +6,7 @@ import { endReasons } from '../base/reasons.ts';
 import type {
   Drain,
   ElectionRecord,
+  FenceFailure,
   Held,
   LeaderRequest,
   Reservation,
@@ -85,10 +86,22 @@ function readReservation(reader: FieldReader, value: unknown): Reservation {
 }
 
 function readUnclean(reader: FieldReader, value: unknown): UncleanLeader {
+  const leader = reader.object(value, 'unfenced');
+  const failure = reader.optional(leader['failure'], (found) => readFailure(reader, found));
   return {
     ...readCandidate(reader, value, 'unfenced'),
-    token: reader.token(reader.object(value, 'unfenced')['token'], 'unfenced.token'),
+    token: reader.token(leader['token'], 'unfenced.token'),
+    ...(failure && { failure }),
   };
+}
+
+function readFailure(reader: FieldReader, value: unknown): FenceFailure {
+  const failure = reader.object(value, 'unfenced.failure');
+  const why = reader.optional(failure['why'], (text) =>
+    reader.string(text, 'unfenced.failure.why'),
+  );
+  const by = reader.string(failure['by'], 'unfenced.failure.by');
+  return { by, ...(why !== undefined && { why }) };
 }
 
 function readDrain(reader: FieldReader, value: unknown): Drain {

@@ -25,7 +25,20 @@ export interface TermSummary {
 export interface UncleanLeader extends CandidateInfo {
   /** The token of the term that ended unclean. */
   readonly token: bigint;
+  /** The last takeover that could not fence it. */
+  readonly failure?: FenceFailure;
 }
+
+/** A takeover that could not fence a leader. */
+export interface FenceFailure {
+  /** The id of the candidate that tried. */
+  readonly by: string;
+  /** The reason that its hook has told by a `TakeoverFailedError`. */
+  readonly why?: string;
+}
+
+/** Of `why` the record keeps so many characters. */
+export const longestFenceFailure = 200;
 
 /** How many past terms a record keeps. */
 export const historyLimit = 50;

@@ -15,6 +15,7 @@ export {
   type ScenarioResult,
 } from './conformance.ts';
 export { electionScenarios } from './election-scenarios.ts';
+export { listingScenarios } from './listing-scenarios.ts';
 export type {
   HeldQueueOperation,
   QueueFault,

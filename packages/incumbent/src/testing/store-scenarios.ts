@@ -6,7 +6,7 @@ import type { CandidateInfo } from '../base/candidate.ts';
 import type { LeaseStore, Version } from '../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../record/lease-record.ts';
 import { encodeLeaseRecord } from '../record/lease-record.ts';
-import { drainLimit, historyLimit, unfencedLimit } from '../record/record.ts';
+import { drainLimit, historyLimit, longestFenceFailure, unfencedLimit } from '../record/record.ts';
 import type { ConformanceContext, Scenario } from './conformance.ts';
 
 type Context = ConformanceContext<LeaseStore>;
@@ -373,7 +373,7 @@ function fullRecord(context: Context): LeaseRecord {
       request: { kind: 'transfer', to: 'host-2', nonce: 'request' },
     },
     reservation: { for: 'host-2', reserveMs: 1_500, untilUnixMs: 1_700_000_001_500 },
-    unfenced: [{ ...candidate('gone'), token: 9n }],
+    unfenced: [{ ...candidate('gone'), token: 9n, failure: { by: 'host-5', why: unicode } }],
     drains: [{ id: 'host-3', untilUnixMs: 1_800_000_000_000 }],
     history: [
       {
@@ -418,6 +418,7 @@ function largestRecord(context: Context): LeaseRecord {
     unfenced: Array.from({ length: unfencedLimit }, (_, index) => ({
       ...large,
       token: BigInt(index),
+      failure: { by: id, why: 'w'.repeat(longestFenceFailure) },
     })),
     drains: Array.from({ length: drainLimit }, () => ({ id, untilUnixMs: 1_800_000_000_000 })),
     history: Array.from({ length: historyLimit }, (_, index) => ({

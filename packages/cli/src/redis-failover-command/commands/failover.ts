@@ -7,8 +7,8 @@ import {
   requestFailover,
 } from '@incumbent/redis-failover/internal';
 import { parseDuration } from 'incumbent';
+import { span } from '../../output/span.ts';
 import { toJson, visible } from '../../terminal/text.ts';
-import { milliseconds } from '../../terminal/time.ts';
 import type { FlagValues } from '../config/collect.ts';
 import type { Context } from '../context.ts';
 import { CommandError, exitCodes } from '../failure.ts';
@@ -80,7 +80,7 @@ async function ask(
     context.stdout.write(
       flags.json
         ? `${toJson({ primary, term, former, tookMs })}\n`
-        : `${visible(done)} (took ${milliseconds(tookMs)})\n`,
+        : `${visible(done)} (took ${span(tookMs)})\n`,
     );
     return exitCodes.ok;
   });

@@ -2,11 +2,11 @@ import type { NodeAddress } from '@incumbent/redis-failover';
 import type { Report } from '@incumbent/redis-failover/internal';
 import { pathsBelow } from '@incumbent/redis-failover/internal';
 import { parseDuration } from 'incumbent';
+import { span } from '../../output/span.ts';
 import { painter } from '../../terminal/style.ts';
 import type { Cell, Column } from '../../terminal/table.ts';
 import { fields, table } from '../../terminal/table.ts';
 import { toJson, visible } from '../../terminal/text.ts';
-import { milliseconds } from '../../terminal/time.ts';
 import type { FlagValues } from '../config/collect.ts';
 import type { Place } from '../config/place.ts';
 import type { Context } from '../context.ts';
@@ -167,7 +167,7 @@ function nodeRow(
     { text: recorded ?? 'not at all', tone: recorded === 'down' ? 'bad' : 'faint' },
     { text: replication?.role ?? 'nothing', tone: isWrong ? 'bad' : 'good' },
     { text: replication === undefined ? '-' : `${replication.offset}` },
-    { text: mean === undefined ? '-' : milliseconds(mean) },
+    { text: mean === undefined ? '-' : span(mean) },
     {
       text: `${seenBy} of ${reports.size}`,
       ...(seenBy < reports.size ? { tone: 'warn' as const } : {}),

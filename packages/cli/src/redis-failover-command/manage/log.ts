@@ -3,8 +3,8 @@
 import type { ManagerEvent, NodeAddress, NodeSight } from '@incumbent/redis-failover';
 import type { Logger } from 'pino';
 import { pino } from 'pino';
+import { span } from '../../output/span.ts';
 import { visible } from '../../terminal/text.ts';
-import { milliseconds } from '../../terminal/time.ts';
 import type { LogSink } from '../context.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -110,7 +110,7 @@ function lineOf(event: ManagerEvent): LogLine {
     case 'moved': {
       const { from, to, term, reason, tookMs } = event;
       const whence = from === null ? '' : ` after ${from}`;
-      const message = `${to} is the primary${whence}: term ${term}, took ${milliseconds(tookMs)}`;
+      const message = `${to} is the primary${whence}: term ${term}, took ${span(tookMs)}`;
       const fields = { from, to, term, reason, tookMs: Math.round(tookMs) };
       return { level: 'warn', message, fields };
     }
@@ -173,7 +173,7 @@ function sightLine({ address, state, latencyMs, failures, error }: NodeSight): L
     return { level: 'warn', message: `${error.message}${times}`, fields };
   }
   if (state === 'unknown') return { level: 'debug', message: `looking at ${address}`, fields };
-  const latency = latencyMs === undefined ? '' : ` in ${milliseconds(latencyMs)}`;
+  const latency = latencyMs === undefined ? '' : ` in ${span(latencyMs)}`;
   return { level: 'info', message: `${address} answers${latency}`, fields };
 }
 

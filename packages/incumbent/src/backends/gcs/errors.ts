@@ -1,6 +1,6 @@
 import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../../base/errors.ts';
 
-/** What an election does with its object, and what a listing does with the bucket. */
+/** An election reads and writes its object. A listing lists the objects of the bucket. */
 export type Verb = 'read' | 'write' | 'list';
 
 /** As much of an error of `@google-cloud/storage` as we look at. */

@@ -20,11 +20,8 @@ export function patternOf(prefix: string): string {
   return `${prefix.replace(/[\\*?[\]^-]/g, '\\$&')}{*}*`;
 }
 
-/** The election that has this key, and which of its keys it is. Undefined: it is not ours. */
-export function electionOf(
-  prefix: string,
-  key: string,
-): { readonly election: string; readonly kind: keyof ElectionKeys } | undefined {
+/** The election that has this key. Undefined: it is not ours. */
+export function electionOf(prefix: string, key: string): string | undefined {
   const tag = /^\{([^{}]+)\}/.exec(key.slice(prefix.length))?.[1];
   if (tag === undefined || !key.startsWith(prefix)) return undefined;
   let election: string;
@@ -35,8 +32,7 @@ export function electionOf(
   }
   const { record, candidates } = keysOf(prefix, election);
   // Another spelling of the name is no key that we would ever look at.
-  if (key === record) return { election, kind: 'record' };
-  return key === candidates ? { election, kind: 'candidates' } : undefined;
+  return key === record || key === candidates ? election : undefined;
 }
 
 /** The channel for news of all elections with this prefix. The message is the election's name. */

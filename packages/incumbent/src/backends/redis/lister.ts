@@ -1,3 +1,5 @@
+import type { CandidateInfo } from '../../base/candidate.ts';
+import type { Wanted } from '../../core/listing.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
 import type { Reading } from '../../mechanisms/lease/store.ts';
 import { decodeCandidates } from '../../record/candidate-entry.ts';
@@ -6,10 +8,14 @@ import type { RedisDriver, Send } from './driver.ts';
 import { asStoreError, keyLocation } from './errors.ts';
 import { electionOf, keysOf, patternOf } from './keys.ts';
 import type { CheckedOptions } from './options.ts';
-import { texts } from './run-script.ts';
+import { runScript, texts } from './run-script.ts';
+import { surveyScript } from './scripts.ts';
 
 /** A server looks at so many keys for a page. Most of them may be those of other programs. */
 const keysLookedAt = '1000';
+
+/** A script reads so many elections. Meanwhile the server does nothing else. */
+const electionsAtOnce = 100;
 
 /** The clock of a server, and what it calls itself in this life of its. */
 interface ServerNow {
@@ -26,9 +32,11 @@ interface Place {
 /** The keys with our prefix, as SCAN finds them, on every server that holds data. */
 export function redisLister(driver: RedisDriver, options: CheckedOptions): LeaseLister {
   const { clockStepMs, durable } = options;
-  /** What we write before a key, and what the client writes before that. */
+  /** We write this before a key. The client writes its own prefix before that. */
   const ownPrefix = driver.ownPrefix + options.prefix;
   const prefix = driver.clientPrefix + ownPrefix;
+  // On a cluster, only the keys of one election are on one node for certain.
+  const atOnce = driver.together === undefined ? 1 : electionsAtOnce;
   let hasRead = false;
   return {
     forgets: !durable,
@@ -41,26 +49,17 @@ export function redisLister(driver: RedisDriver, options: CheckedOptions): Lease
         }) as Place;
         const [primary, ...others] = place.primaries;
         if (primary === undefined) return { elections: [], next: undefined };
-        const isFirst = place.cursor === '0';
-        const [now, found] = await Promise.all([
-          isFirst || wanted === 'summaries' ? askServer(primary) : undefined,
-          scan(primary, place.cursor),
-        ]);
+        const [now, found] = await Promise.all([askServer(primary), scan(primary, place.cursor)]);
         hasRead = true;
-        const listed = await Promise.all(
-          [...found.keys].map(([election, kinds]) =>
-            wanted === 'names' || now === undefined
-              ? named(election, kinds, signal)
-              : read(election, now, signal),
-          ),
-        );
+        const parts = partsOf([...found.elections], atOnce);
+        const read = await Promise.all(parts.map((part) => readAll(part, wanted, now, signal)));
         const isOver = found.cursor === '0';
         const next: Place = {
           primaries: isOver ? others : place.primaries,
           cursor: found.cursor,
         };
         return {
-          elections: listed.filter((each) => each !== undefined),
+          elections: read.flat(),
           next: next.primaries.length === 0 ? undefined : next,
         };
       } catch (error) {
@@ -74,76 +73,76 @@ export function redisLister(driver: RedisDriver, options: CheckedOptions): Lease
     const pattern = patternOf(prefix);
     const reply = await primary(['SCAN', cursor, 'MATCH', pattern, 'COUNT', keysLookedAt]);
     const [next, names] = reply as readonly [unknown, readonly unknown[]];
-    const keys = new Map<string, Set<string>>();
+    // Either key shows an election. A scan may find the two on different pages.
+    const elections = new Set<string>();
     for (const key of texts(names)) {
-      const found = electionOf(prefix, key);
-      if (found === undefined) continue;
-      const kinds = keys.get(found.election) ?? new Set();
-      keys.set(found.election, kinds.add(found.kind));
+      const election = electionOf(prefix, key);
+      if (election !== undefined) elections.add(election);
     }
-    return { cursor: String(next), keys };
+    return { cursor: String(next), elections };
   }
 
-  function send(key: string, args: readonly string[], signal: AbortSignal): Promise<unknown> {
-    return driver.send(key, args, signal);
+  async function readAll(
+    names: readonly string[],
+    wanted: Wanted,
+    now: ServerNow,
+    signal: AbortSignal,
+  ): Promise<readonly ListedLease[]> {
+    const keys = names.flatMap((name) => {
+      const { record, candidates } = keysOf(ownPrefix, name);
+      return [record, candidates];
+    });
+    const send: Send = (words) => driver.send(keys[0] ?? '', words, signal);
+    // The token is written with every record, and is short.
+    const fields = wanted === 'names' ? ['token'] : summaryFields;
+    const replies = await runScript(send, surveyScript, keys, fields);
+    return names.flatMap((name, index) => {
+      const [kept, entries] = ((replies as readonly unknown[])[index] ?? []) as readonly unknown[];
+      return listed(name, fieldsOf(kept), texts(entries), now) ?? [];
+    });
   }
 
   /** @returns undefined for a key that is not ours, and an election that was only looked at */
-  async function named(
+  function listed(
     name: string,
-    kinds: ReadonlySet<string>,
-    signal: AbortSignal,
-  ): Promise<ListedLease | undefined> {
-    const keys = keysOf(ownPrefix, name);
-    const isLed =
-      kinds.has('record') &&
-      Number(await unlessForeign(send(keys.record, ['HEXISTS', keys.record, 'record'], signal))) ===
-        1;
-    const isElection =
-      isLed ||
-      (kinds.has('candidates') && (await waitingIn(keys.candidates, 0, signal)).length > 0);
-    return isElection ? { name, reading: () => ({ record: undefined, version: '' }) } : undefined;
-  }
-
-  async function read(
-    name: string,
-    now: ServerNow,
-    signal: AbortSignal,
-  ): Promise<ListedLease | undefined> {
-    const keys = keysOf(ownPrefix, name);
-    const fields = ['record', 'version', 'writtenAt', 'server', 'life', 'bornAt'];
-    const [kept, waiting] = await Promise.all([
-      // A scan may find the two keys on different pages. Both are read with the first one.
-      unlessForeign(send(keys.record, ['HMGET', keys.record, ...fields], signal)),
-      waitingIn(keys.candidates, now.nowMs, signal),
-    ]);
-    const [text, version, writtenAt, server, life, bornAt] = fieldsOf(kept);
-    if (text === undefined && waiting.length === 0) return undefined;
+    [first, version, writtenAt, server, life, bornAt]: readonly (string | undefined)[],
+    entries: readonly string[],
+    { nowMs, server: present }: ServerNow,
+  ): ListedLease | undefined {
+    const waiting = waitingIn(entries, nowMs);
+    if (first === undefined && waiting.length === 0) return undefined;
     const reading = (): Reading => {
-      const isSameLife = server === now.server && life !== undefined;
-      const lifeAgeMs = isSameLife ? Math.max(0, now.nowMs - Number(bornAt ?? 0)) : 0;
-      const ageMs = Math.min(Math.max(0, now.nowMs - Number(writtenAt ?? now.nowMs)), lifeAgeMs);
-      const location = keyLocation(driver.clientPrefix + keys.record);
+      const isSameLife = server === present && life !== undefined;
+      const lifeAgeMs = isSameLife ? Math.max(0, nowMs - Number(bornAt ?? 0)) : 0;
+      const ageMs = Math.min(Math.max(0, nowMs - Number(writtenAt ?? nowMs)), lifeAgeMs);
+      const location = keyLocation(driver.clientPrefix + keysOf(ownPrefix, name).record);
       return {
-        record: text === undefined ? undefined : decodeRecordOf(name, text, location),
+        record: first === undefined ? undefined : decodeRecordOf(name, first, location),
         version: version ?? '',
         ...(clockStepMs === undefined ? {} : { ageMs, lifeAgeMs }),
-        ...(durable ? {} : { life: isSameLife ? life : now.server }),
+        ...(durable ? {} : { life: isSameLife ? life : present }),
       };
     };
     return { name, waiting, reading };
   }
+}
 
-  /** @param nowMs 0: also those that are overdue */
-  async function waitingIn(key: string, nowMs: number, signal: AbortSignal) {
-    const entries = texts(await unlessForeign(send(key, ['HVALS', key], signal)));
-    return decodeCandidates(
-      entries.flatMap((entry) => {
-        const [, untilMs, candidate] = /^(\d+) (.*)$/s.exec(entry) ?? [];
-        return candidate !== undefined && Number(untilMs) > nowMs ? candidate : [];
-      }),
-    );
-  }
+/** The first one shows that there is a record. */
+const summaryFields = ['record', 'version', 'writtenAt', 'server', 'life', 'bornAt'];
+
+function waitingIn(entries: readonly string[], nowMs: number): readonly CandidateInfo[] {
+  return decodeCandidates(
+    entries.flatMap((entry) => {
+      const [, untilMs, candidate] = /^(\d+) (.*)$/s.exec(entry) ?? [];
+      return candidate !== undefined && Number(untilMs) > nowMs ? candidate : [];
+    }),
+  );
+}
+
+function partsOf(names: readonly string[], size: number): readonly (readonly string[])[] {
+  return Array.from({ length: Math.ceil(names.length / size) }, (_, i) =>
+    names.slice(i * size, (i + 1) * size),
+  );
 }
 
 async function askServer(send: Send): Promise<ServerNow> {
@@ -163,16 +162,6 @@ async function askServer(send: Send): Promise<ServerNow> {
     server: `${runId}:${replId}`,
     nowMs: Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000),
   };
-}
-
-/** A key of that name may be another program's, and of another type. */
-async function unlessForeign(reply: Promise<unknown>): Promise<unknown> {
-  try {
-    return await reply;
-  } catch (error) {
-    if (/\bWRONGTYPE\b/.test(String(error))) return undefined;
-    throw error;
-  }
 }
 
 function fieldsOf(reply: unknown): readonly (string | undefined)[] {

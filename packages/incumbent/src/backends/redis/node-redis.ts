@@ -73,7 +73,7 @@ function together(node: NodeRedis): RedisDriver['together'] {
 async function primaries(node: NodeRedis): Promise<readonly Send[]> {
   if (node.kind !== 'cluster') return [(args) => sendBy(node, '', args, {})];
   const { client } = node;
-  const nodes = await Promise.all(client.masters.map((each) => client.nodeClient(each)));
+  const nodes = await Promise.all(client.masters.map(async (each) => client.nodeClient(each)));
   return nodes.map((each) => (args) => each.sendCommand([...args]));
 }
 

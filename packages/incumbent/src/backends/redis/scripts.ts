@@ -148,6 +148,26 @@ return listed
 `);
 
 /**
+ * KEYS record and candidates of one election after the other. ARGV the fields that are wanted of each
+ * record. Writes nothing.
+ *
+ * Returns for each election those fields, and the values of its candidates. A key of another type
+ * counts as one that is not there.
+ */
+export const surveyScript: Script = script(`
+local found = {}
+for i = 1, #KEYS, 2 do
+  local fields = redis.pcall('HMGET', KEYS[i], unpack(ARGV))
+  local candidates = redis.pcall('HVALS', KEYS[i + 1])
+  for _, reply in ipairs({ fields, candidates }) do
+    if reply.err and not string.find(reply.err, 'WRONGTYPE') then return reply end
+  end
+  found[#found + 1] = { fields.err and {} or fields, candidates.err and {} or candidates }
+end
+return found
+`);
+
+/**
  * For writes that only the newest term may make. Put it before any of your own lines. It keeps the
  * highest token seen in KEYS[1], and ends the script with an error for a lower one in ARGV[1].
  * Tokens are decimal texts of any length, because Lua's numbers are exact only up to 2^53.

@@ -2,7 +2,7 @@ import { ElectionError, StoreUnavailableError, StoreUnsuitableError } from '../.
 import type { S3Failure } from './client.ts';
 import { nameOf, statusOf } from './client.ts';
 
-/** What an election does with its object, and what a listing does with the bucket. */
+/** An election reads and writes its object. A listing lists the objects of the bucket. */
 export type Right = 'read' | 'write' | 'list';
 
 /**

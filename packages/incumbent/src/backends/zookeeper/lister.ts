@@ -38,7 +38,7 @@ export function queuePages(
         const isOurs =
           children.some((child) => isPlace(child) || child === layout.endMark) ||
           looksLikeRecord(content);
-        return isOurs ? await read(node, wanted, signal) : undefined;
+        return isOurs ? read(node, wanted, signal) : undefined;
       });
       return { elections: found.filter((each) => each !== undefined), next };
     },

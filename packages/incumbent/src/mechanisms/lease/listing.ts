@@ -7,7 +7,7 @@ import { snapshotOf } from './observer.ts';
 import { Observation } from './reading.ts';
 import type { LeaseStore, LeaseTraits, Reading } from './store.ts';
 
-/** What a store lists. The rules of its ages and its memory are those of `LeaseStore`. */
+/** The listing of a store. The rules of its ages and its memory are those of `LeaseStore`. */
 export interface LeaseLister extends LeaseTraits {
   /**
    * One attempt to read a page. A name may come twice. Never writes.

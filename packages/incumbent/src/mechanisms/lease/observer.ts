@@ -44,7 +44,7 @@ export async function inspectLease(
   return snapshotOf(store, scope, observation, sighting);
 }
 
-/** What one sighting tells. */
+/** Everything that one sighting tells. */
 export function snapshotOf(
   store: LeaseTraits,
   scope: Pick<Scope, 'clock' | 'timing'>,
