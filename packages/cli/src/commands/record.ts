@@ -25,7 +25,7 @@ export async function record(options: RecordOptions, context: Context): Promise<
   const timeoutMs = parseDuration('--timeout', options.timeout);
   const path = resolve(cwd, options.to);
   const sqlite = loadSqlite(cwd);
-  // What could be wrong with them is said before there is a file.
+  // A store that cannot be used is told before there is a file.
   const stores = await openStores(options.store, timeoutMs, context);
   const lock = lockForRecorder(path, sqlite);
   try {

@@ -51,14 +51,14 @@ export class HistoryWriter {
     return Number(this.#sql.findStore.get(url)?.['id']);
   }
 
-  /** All of it, or nothing. What is on file already is not written again. */
+  /** All of it, or nothing. A row that is on file already is not written again. */
   write(findings: readonly Finding[]): void {
     this.#database.exec('BEGIN IMMEDIATE');
     try {
       for (const finding of findings) this.#add(finding);
       this.#database.exec('COMMIT');
     } catch (error) {
-      // What it knows of the file may have been taken back.
+      // The rows behind it may have been taken back.
       this.#elections.clear();
       this.#database.exec('ROLLBACK');
       throw error;
