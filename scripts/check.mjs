@@ -1,10 +1,13 @@
 // Everything that can be said about the code without running it, two checks at a time. Prints one
 // line per check, and the output of those that fail.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pack, publicPackages } from './lib/pack.mjs';
 import { run, seconds, shown, tool, tsc } from './lib/run.mjs';
+
+/** The size of the tarball that npm downloads, in kB. */
+const largest = { 'packages/incumbent': 300, 'packages/cli': 250 };
 
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-check-'));
@@ -38,6 +41,10 @@ async function inTurn(list) {
 
 async function checkPackage(path) {
   const tarball = await pack(path, scratch);
+  const kB = statSync(tarball).size / 1_000;
+  const isTooLarge = kB > (largest[path] ?? Infinity);
+  console.log(`${isTooLarge ? 'FAILED' : 'ok    '} size ${path} (${kB.toFixed(1)} kB)`);
+  if (isTooLarge) failures += 1;
   await check(`publint ${path}`, tool('publint/src/cli.js', 'run', tarball, '--strict'));
   const attw = tool('@arethetypeswrong/cli/dist/index.js', tarball, '--profile', 'esm-only');
   await check(`attw ${path}`, attw);

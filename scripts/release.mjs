@@ -35,6 +35,7 @@ The versions and changelogs are written. Now:
   npm install --package-lock-only   # the lockfile follows the versions
   bash .ci/run
   git commit --all --message "Release"
+  npm run stage                     # the packages as they are published
   npx changeset publish
 `);
 

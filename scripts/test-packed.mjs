@@ -2,7 +2,15 @@
 // runs the commands and an example of each README there, and type-checks the example.
 //
 //   npm run test:packed
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { obtainNode } from './lib/node-release.mjs';
@@ -33,6 +41,46 @@ try {
   await step(elections, 'npx incumbent --help', ['npx', '--no', '--', 'incumbent', '--help'], {
     says: /\bincumbent\b/,
   });
+  const cliFile = join(elections, 'node_modules/@incumbent/cli/dist/bin.js');
+  await loads(
+    elections,
+    'incumbent --help',
+    [cliFile, '--help'],
+    [
+      ['@incumbent/cli', 3],
+      ['incumbent', 0],
+    ],
+  );
+  const program = ['--', '/bin/sh', '-c', 'echo "token $INCUMBENT_TOKEN"'];
+  const run = ['run', '-e', 'packed', '--store', `file:${join(elections, 'store')}`, ...program];
+  await step(elections, 'npx incumbent run', ['npx', '--no', '--', 'incumbent', ...run], {
+    says: /^token 1$/m,
+  });
+  await loads(
+    elections,
+    'incumbent run on a file store',
+    [cliFile, ...run],
+    [
+      // The last is the guard, of which the supervisor uses a part.
+      ['@incumbent/cli', 6],
+      ['incumbent', 4],
+    ],
+  );
+  const imports = "import 'incumbent'; import 'incumbent/file';";
+  await loads(
+    elections,
+    'the library with a file store',
+    ['--input-type=module', '-e', imports],
+    [['incumbent', 4]],
+  );
+  await step(
+    elections,
+    'npx incumbent --version',
+    ['npx', '--no', '--', 'incumbent', '--version'],
+    {
+      says: /^\d+\.\d+\.\d+$/m,
+    },
+  );
   await step(
     elections,
     'npx incumbent status on a ZooKeeper that is not there',
@@ -158,6 +206,34 @@ async function step(project, name, command, { code: wanted = 0, says } = {}) {
   const end = timedOut ? `still running after ${seconds(exampleLimitMs)}` : `exit code ${code}`;
   const expected = says ? `${wanted}, and output that matches ${says}` : wanted;
   console.log(`$ ${shown(command)}\n${output}${end}; expected ${expected}`);
+}
+
+/**
+ * Counts the files that a start reads, because each costs time. `limits`: at most so many of a
+ * package, and none of others.
+ */
+async function loads(project, name, args, limits) {
+  // V8 names all scripts that it has compiled.
+  const coverage = mkdtempSync(join(scratch, 'loaded-'));
+  const env = { NODE_V8_COVERAGE: coverage };
+  const { code, output } = await run([process.execPath, ...args], { cwd: project, env });
+  // The guard is a process that tells of its own.
+  const urls = readdirSync(coverage).flatMap((file) =>
+    JSON.parse(readFileSync(join(coverage, file), 'utf8')).result.map(({ url }) => url),
+  );
+  const counts = {};
+  for (const url of new Set(urls)) {
+    const found = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1];
+    if (found !== undefined) counts[found] = (counts[found] ?? 0) + 1;
+  }
+  const allowed = Object.fromEntries(limits);
+  const isMore = Object.entries(counts).some(([of, count]) => count > (allowed[of] ?? 0));
+  const ok = code === 0 && !isMore;
+  const said = Object.entries(counts).map(([of, count]) => `${count} of ${of}`);
+  console.log(`${ok ? 'ok    ' : 'FAILED'} ${name} loads ${said.join(', ')}`);
+  if (ok) return;
+  failures += 1;
+  console.log(`at most ${JSON.stringify(allowed)} was expected; exit code ${code}\n${output}`);
 }
 
 async function install(project, ...specs) {

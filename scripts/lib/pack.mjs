@@ -1,7 +1,8 @@
 // The public packages as they would be published.
-import { mkdirSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { must, root } from './run.mjs';
+import { stage } from './stage.mjs';
 
 export const publicPackages = [
   'packages/incumbent',
@@ -11,14 +12,21 @@ export const publicPackages = [
   'packages/redis-failover',
 ];
 
+/** Where a package is staged for its release. */
+export const stagedFor = (path) => join(root, path, 'packed');
+
 /**
- * Packs one package into a folder of its own under `into`.
+ * Packs one package, as it is published, into a folder of its own under `into`.
  *
  * @returns {Promise<string>} the tarball
  */
 export async function pack(path, into) {
   const folder = join(into, path.replaceAll('/', '-'));
-  mkdirSync(folder);
-  await must(['npm', 'pack', '--pack-destination', folder], { cwd: join(root, path) });
-  return join(folder, readdirSync(folder)[0]);
+  const staged = join(folder, 'package');
+  await stage(path, staged);
+  await must(['npm', 'pack', '--pack-destination', folder], { cwd: staged });
+  return join(
+    folder,
+    readdirSync(folder).find((file) => file.endsWith('.tgz')),
+  );
 }

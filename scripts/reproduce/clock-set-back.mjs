@@ -92,7 +92,7 @@ async function watch() {
 async function guard() {
   const wall = wallClock('guard');
   const file = join(root, 'packages/cli/guard/guard.cjs');
-  const child = spawn(process.execPath, ['-r', wall.preload, file, '2000', '500'], {
+  const child = spawn(process.execPath, ['-r', wall.preload, file], {
     stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
   });
   children.push(child);
@@ -108,6 +108,7 @@ async function guard() {
     });
   const tell = (message) => control.write(`${JSON.stringify(message)}\n`);
   await says('up');
+  tell({ do: 'margins', stopMarginMs: 2_000, killMarginMs: 500 });
   tell({ do: 'belief', deadline: deadlineAfter(now(), beliefMs) });
   const prepared = says('prepared');
   // A gate that says that it stands, waits, and becomes a program that only KILL ends.

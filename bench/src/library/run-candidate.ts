@@ -21,6 +21,9 @@ export interface RunOptions {
   readonly lease?: string;
   /** Gets `$$` and its token from the shell that it is a script for. */
   readonly script?: string;
+  /** The command that is measured. Default: that of the work tree. */
+  readonly command?: string;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 const answerWithinMs = 60_000;
@@ -40,15 +43,16 @@ export class RunCandidate {
 
   constructor(surroundings: Surroundings, options: RunOptions) {
     const { directory, election, lease, script = defaultScript } = options;
+    const { command = cliFile, env = process.env } = options;
     this.startedAtMs = monotonicMs();
     this.#child = spawn(
       process.execPath,
       [
-        ...[cliFile, 'run', '-e', election, '--store', `file:${directory}`, '--stdin', '--json'],
+        ...[command, 'run', '-e', election, '--store', `file:${directory}`, '--stdin', '--json'],
         ...(lease === undefined ? [] : ['--lease', lease]),
         ...['--', '/bin/sh', '-c', script],
       ],
-      { detached: true, stdio: ['pipe', 'pipe', 'pipe'] },
+      { detached: true, stdio: ['pipe', 'pipe', 'pipe'], env },
     );
     if (this.#child.pid === undefined) throw new Error('`incumbent run` could not be started');
     this.pid = this.#child.pid;

@@ -5,8 +5,6 @@
 //
 // Plain CommonJS and three modules: a guard runs beside every program, so it must stay small.
 //
-//   node guard.cjs STOP_MARGIN_MS KILL_MARGIN_MS
-//
 // - fd 0-2: the program's, passed on and never touched
 // - fd 3: a socket to the supervisor, with one JSON message a line, both ways
 // - fd 4: a socket whose other end only the supervisor has, passed on to the watchers
@@ -86,11 +84,11 @@ class Countdown {
   }
 }
 
-if (require.main === module) guard(Number(process.argv[2]), Number(process.argv[3]));
+if (require.main === module) guard();
 
 module.exports = { Countdown, groupIsGone, monotonicMs, parseStat, signalGroup };
 
-function guard(stopMarginMs, killMarginMs) {
+function guard() {
   // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op
   // handler and not SIG_IGN, which Node cannot set. It also keeps USR1 from opening the inspector.
   for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
@@ -101,6 +99,9 @@ function guard(stopMarginMs, killMarginMs) {
   // first looked at, which its sockets do when they are destroyed.
   Object.defineProperty(process, 'stderr', { value: undefined });
 
+  // Until they are told, every comparison with them says that the program may not run.
+  let stopMarginMs = NaN;
+  let killMarginMs = NaN;
   // Until when the program may run. Only the supervisor extends it.
   const belief = new Countdown();
   // One at a time, from the spawning of its gate until its session is gone. Its fields:
@@ -136,7 +137,8 @@ function guard(stopMarginMs, killMarginMs) {
   }
 
   function obey(message) {
-    if (message.do === 'belief') {
+    if (message.do === 'margins') ({ stopMarginMs, killMarginMs } = message);
+    else if (message.do === 'belief') {
       if (message.deadline === null) belief.clear();
       else belief.set(message.deadline);
       judge();

@@ -286,7 +286,7 @@ export const commands: readonly CommandEntry[] = [
         .addOption(option('--stdin', 'give our stdin to the program; else it reads /dev/null'));
       eventOptions(command);
     },
-    load: async () => (await import('./commands/run.ts')).run,
+    load: async () => (await import('./run/begin.ts')).begin,
   }),
   command<AgentCommandOptions>({
     name: 'agent',

@@ -9,7 +9,7 @@ import type { Instant } from 'incumbent';
 import { deadlineAfter } from 'incumbent';
 import { expect, onTestFinished, test } from 'vitest';
 import { gate } from '../src/guard/gate.ts';
-import { guardFile } from '../src/guard/group.ts';
+import { guardFile } from '../src/guard/guard-file.ts';
 import type { ToGuard } from '../src/guard/protocol.ts';
 import { boundMs, groupDies, kill, monotonicMs, scratch, until } from './guard-helpers.ts';
 
@@ -61,16 +61,12 @@ function now(): Instant {
   return { monotonicMs: monotonicMs(), wallMs: Date.now() };
 }
 
-/** A guard with a program that only KILL ends. */
-async function guarding(clock: WallClock, stopMarginMs = 1_000) {
-  const guard = spawn(
-    process.execPath,
-    ['-r', clock.preload, guardFile, `${stopMarginMs}`, '300'],
-    {
-      detached: true,
-      stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
-    },
-  );
+/** A guard that was told nothing yet. */
+function speaking(clock: WallClock) {
+  const guard = spawn(process.execPath, ['-r', clock.preload, guardFile], {
+    detached: true,
+    stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
+  });
   onTestFinished(() => kill(guard.pid, 'SIGKILL'));
   const control = guard.stdio[3] as Duplex;
   const said: Record<string, unknown>[] = [];
@@ -82,6 +78,13 @@ async function guarding(clock: WallClock, stopMarginMs = 1_000) {
     await until(`the guard says ${say}`, () => said.some((one) => one['say'] === say));
     return said.find((one) => one['say'] === say)!;
   };
+  return { tell, heard, said };
+}
+
+/** A guard with a program that only KILL ends. */
+async function guarding(clock: WallClock, stopMarginMs = 1_000) {
+  const { tell, heard, said } = speaking(clock);
+  tell({ do: 'margins', stopMarginMs, killMarginMs: 300 });
   const sentAt = now();
   tell({ do: 'belief', deadline: deadlineAfter(sentAt, long) });
   const env = { PATH: process.env['PATH'] ?? '' };
@@ -199,4 +202,12 @@ test('the watchdog remembers a suspension when the wall clock is set back after 
   expect(child.exitCode ?? child.signalCode).toBe(null);
   clock.stepTo(0.6 * long - 2);
   expect(await exited).toEqual([null, 'SIGKILL']);
+});
+
+test('a guard that was not told its margins starts no program', async () => {
+  const { tell, heard } = speaking(new WallClock());
+  tell({ do: 'belief', deadline: deadlineAfter(now(), long) });
+  const { argv } = gate('/bin/sh', ['-c', 'sleep 1000'], {});
+  tell({ do: 'prepare', id: 1, argv, env: {}, cwd: '/' });
+  expect(await heard('failed')).toMatchObject({ id: 1, reason: 'belief is over' });
 });

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { guardFile } from '../src/guard/group.ts';
+import { guardFile } from '../src/guard/guard-file.ts';
 import {
   groupDies,
   isAlive,

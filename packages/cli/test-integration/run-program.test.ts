@@ -61,6 +61,23 @@ test.concurrent('a program that is not found: 127, and the store is not touched'
   expect(lab.survivors()).toEqual([]);
 });
 
+// --- the guard starts before the command line is judged ---
+
+test.concurrent('a wrong option leaves no guard behind', async ({ lab }) => {
+  const wrong = ['--no-settle', '--health-every=1s', '--ready-timeout=1s', '--events-fd=99'];
+  const runs = wrong.map((option) => lab.run('A', ['true'], { options: [option], json: false }));
+  for (const run of runs) expect(await run.ends()).toEqual({ code: 64, signal: null });
+  expect(lab.survivors()).toEqual([]);
+  expect(existsSync(lab.store)).toBe(false);
+});
+
+test.concurrent('a guard that still starts ends with its supervisor', async ({ lab }) => {
+  const run = lab.run('A', ['true']);
+  await until('the guard is started', () => run.guardPid !== undefined);
+  run.kill('SIGKILL');
+  await until('the guard is gone', () => lab.survivors().length === 0);
+});
+
 test.concurrent('a program that cannot be executed: 126, and the store is not touched', async ({
   lab,
 }) => {

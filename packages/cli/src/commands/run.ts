@@ -8,6 +8,7 @@ import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { othersThan } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import { findProgram } from '../guard/index.ts';
+import type { GuardProcess } from '../guard/spawn.ts';
 import type { RunOptions } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
@@ -22,7 +23,11 @@ import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 /** Longer than this a start does not wait for a hint. */
 const hintMs = 2_000;
 
-export async function run(options: RunOptions, context: Context): Promise<number> {
+export async function run(
+  options: RunOptions,
+  context: Context,
+  early?: GuardProcess,
+): Promise<number> {
   const { cwd } = context;
   if (!options.settle && options.try !== true) {
     throw new UsageError(
@@ -90,13 +95,16 @@ export async function run(options: RunOptions, context: Context): Promise<number
     INCUMBENT_CANDIDATE: candidate.id,
     INCUMBENT_LEASE_MS: String(leaseMs),
   };
-  const guard = new GuardKeeper({
-    stopMarginMs,
-    killMarginMs: killMarginMs(election.timing),
-    stdin: options.stdin === true,
-    onTrouble: ({ code, message }) =>
-      events.emit({ event: 'trouble', sentence: message, fields: { code } }),
-  });
+  const guard = new GuardKeeper(
+    {
+      stopMarginMs,
+      killMarginMs: killMarginMs(election.timing),
+      stdin: options.stdin === true,
+      onTrouble: ({ code, message }) =>
+        events.emit({ event: 'trouble', sentence: message, fields: { code } }),
+    },
+    early,
+  );
   const runner = new Runner(election, guard, events, {
     spec: { program, args, env: programEnv, cwd },
     restart: options.restart,
@@ -129,8 +137,14 @@ export async function run(options: RunOptions, context: Context): Promise<number
           },
         }),
   };
-  await introduce(election, store, events, timing);
-  const stopFollowing = await store.servers?.follow?.(events);
+  let stopFollowing: (() => void) | undefined;
+  try {
+    await introduce(election, store, events, timing);
+    stopFollowing = await store.servers?.follow?.(events);
+  } catch (error) {
+    await guard.close();
+    throw error;
+  }
   try {
     return await runner.run(campaign);
   } finally {

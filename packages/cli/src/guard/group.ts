@@ -1,8 +1,6 @@
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { guardFile } from './guard-file.ts';
 import { monotonicMs } from './protocol.ts';
-
-export const guardFile: string = fileURLToPath(new URL('../../guard/guard.cjs', import.meta.url));
 
 // When the guard is lost, we do the same to a group as the guard, and on Linux to the session of
 // that number.

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -8,12 +7,11 @@ import { Countdown } from 'incumbent';
 import { GuardError } from './errors.ts';
 import { findProgram } from './find-program.ts';
 import { gate } from './gate.ts';
-import { guardFile } from './group.ts';
-import { withoutNodeVariables } from './node-variables.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
 import type { FromGuard, ToGuard } from './protocol.ts';
 import { monotonicMs } from './protocol.ts';
+import { GuardProcess } from './spawn.ts';
 import type { Deferred } from './wait.ts';
 import { bounded, deferred } from './wait.ts';
 
@@ -35,12 +33,6 @@ export interface ProgramSpec {
   readonly cwd: string;
 }
 
-// The guard never does much: no compilers beyond the interpreter, no room for garbage to pile up.
-// These are V8's flags and may vanish with any Node, so only versions that were tried get them.
-const smallMemory: readonly string[] =
-  Number.parseInt(process.versions.node, 10) <= 26
-    ? ['--no-opt', '--no-maglev', '--no-sparkplug', '--max-semi-space-size=1']
-    : [];
 const startWithinMs = 10_000;
 const endWithinMs = 5_000;
 // The guard's heartbeat comes every 200 ms.
@@ -84,9 +76,14 @@ export class Guard {
   /**
    * Starts a guard, 10 s at most. It costs nothing while no program is there, so start it before
    * the program is needed.
+   * @param early the process to use, if it still lives; it was started with the same stdin
    * @throws GuardError GUARD_FAILED
    */
-  static async start(options: GuardOptions, signal?: AbortSignal): Promise<Guard> {
+  static async start(
+    options: GuardOptions,
+    signal?: AbortSignal,
+    early?: GuardProcess,
+  ): Promise<Guard> {
     const { stopMarginMs, killMarginMs } = options;
     if (!(killMarginMs > 0 && killMarginMs < stopMarginMs && stopMarginMs < Infinity)) {
       const numbers = `the kill margin is ${killMarginMs} ms, the stop margin ${stopMarginMs} ms`;
@@ -96,15 +93,7 @@ export class Guard {
       throw new GuardError('GUARD_FAILED', 'Windows has no process groups that could be killed');
     }
     signal?.throwIfAborted();
-    keepOutputBlocking();
-    const margins = [stopMarginMs, killMarginMs].map(String);
-    const child = spawn(process.execPath, [...smallMemory, guardFile, ...margins], {
-      // A session of its own: a terminal's Ctrl-C or Ctrl-Z is for us.
-      detached: true,
-      stdio: [options.stdin ? 'inherit' : 'ignore', 'inherit', 'inherit', 'pipe', 'pipe'],
-      cwd: '/',
-      env: withoutNodeVariables(process.env),
-    });
+    const child = early?.take() ?? new GuardProcess(options.stdin === true).child;
     if (child.pid === undefined) {
       const [error] = (await once(child, 'error')) as [Error];
       throw new GuardError('GUARD_FAILED', `the guard could not be started: ${error.message}`);
@@ -128,9 +117,6 @@ export class Guard {
     this.lost = this.#lost.promise;
     this.#control = child.stdio[3] as Socket;
     this.#life = child.stdio[4] as Socket;
-    child.on('error', () => {});
-    this.#life.on('error', () => {});
-    this.#control.on('error', () => {});
     child.once('exit', (code, signal) => {
       // Its last words may still be unread: they come before the end of the pipe, which follows.
       this.#end = `ended (${signal ?? `exit code ${code}`})`;
@@ -143,6 +129,8 @@ export class Guard {
     ]);
     this.#control.setEncoding('utf8');
     this.#control.on('data', (text: string) => this.#heard(text));
+    const { stopMarginMs, killMarginMs } = options;
+    this.#send({ do: 'margins', stopMarginMs, killMarginMs });
   }
 
   /**
@@ -306,14 +294,4 @@ export class Guard {
   #trouble(code: 'LINGERING' | 'VARIABLES_DROPPED', message: string): void {
     this.#options.onTrouble?.(new GuardError(code, message));
   }
-}
-
-/**
- * Node makes a pipe on fd 1 or 2 non-blocking when process.stdout or process.stderr is first looked
- * at. Every socket looks at the latter when it is destroyed. The program has the same pipe open,
- * and would lose output once it is full. So we look before there is a program: each spawn then
- * makes them blocking again, for good.
- */
-function keepOutputBlocking(): void {
-  void [process.stdout, process.stderr];
 }

@@ -7,6 +7,8 @@
 import type { Deadline } from 'incumbent';
 
 export type ToGuard =
+  /** G and K, once, before anything else: without them a guard starts nothing. */
+  | { readonly do: 'margins'; readonly stopMarginMs: number; readonly killMarginMs: number }
   /** Null: it is over. */
   | { readonly do: 'belief'; readonly deadline: Deadline | null }
   | {

@@ -1,6 +1,7 @@
 import type { Deadline } from 'incumbent';
 import type { GuardOptions } from '../guard/index.ts';
 import { Guard } from '../guard/index.ts';
+import type { GuardProcess } from '../guard/spawn.ts';
 
 /**
  * The guard of one `run`: started before it is needed, so that a takeover does not wait for it, and
@@ -12,9 +13,10 @@ export class GuardKeeper {
   #running: Guard | undefined;
   #belief: Deadline | undefined;
 
-  constructor(options: GuardOptions) {
+  /** @param early the process of the first guard */
+  constructor(options: GuardOptions, early?: GuardProcess) {
     this.#options = options;
-    this.#guard = this.#start();
+    this.#guard = this.#start(early);
   }
 
   /** The guard that runs. @throws GuardError when none can be started */
@@ -49,15 +51,15 @@ export class GuardKeeper {
     await guard?.close();
   }
 
-  #start(): Promise<Guard> {
-    const starting = this.#startOne();
+  #start(early?: GuardProcess): Promise<Guard> {
+    const starting = this.#startOne(early);
     // The caller that asks for the guard gets the failure. This handler only marks it as handled.
     starting.catch(() => {});
     return starting;
   }
 
-  async #startOne(): Promise<Guard> {
-    const guard = await Guard.start(this.#options);
+  async #startOne(early: GuardProcess | undefined): Promise<Guard> {
+    const guard = await Guard.start(this.#options, undefined, early);
     this.#running = guard;
     this.#tell(guard);
     void guard.lost.then(() => {

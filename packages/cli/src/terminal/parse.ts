@@ -92,7 +92,8 @@ export function parse<E extends Entry>(
     command.description(entry.description ?? asSentence(entry.summary));
     if (entry.group !== undefined) command.helpGroup(entry.group);
     if (entry.examples !== undefined) command.addHelpText('after', asHelp(entry.examples));
-    entry.define(command);
+    // Only a command that is named can be chosen, and some have dozens of options.
+    if (argv.includes(entry.name)) entry.define(command);
     command
       .exitOverride((error) => {
         came.refused = { entry, command };

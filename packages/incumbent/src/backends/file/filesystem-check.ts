@@ -3,7 +3,6 @@
  * a file at once. File systems that several machines share keep them only in part. NFS repeats a
  * link whose answer was lost, and caches show old listings. So they are refused.
  */
-import { execFile } from 'node:child_process';
 import { realpath, statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { StoreUnsuitableError } from '../../base/errors.ts';
@@ -26,6 +25,8 @@ export const systemProbe: FileSystemProbe = {
     return (await statfs(directory)).type;
   },
   async mountTable() {
+    // Others need no process, and node:child_process takes milliseconds of every start.
+    const { execFile } = await import('node:child_process');
     return (await promisify(execFile)('/sbin/mount')).stdout;
   },
   async realPath(directory) {
