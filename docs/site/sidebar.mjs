@@ -15,6 +15,7 @@ export const sidebar = [
     text: 'Guides',
     items: [
       page('See all elections on a page', '/guides/dashboard'),
+      page('A history that lasts', '/guides/history'),
       page('Cron that runs once', '/guides/cron-that-runs-once'),
       page('A scheduler for a job queue', '/guides/job-queue-scheduler'),
       page('A Kubernetes controller', '/guides/kubernetes-controller'),

@@ -10,9 +10,11 @@ import type {
   ElectionQuestion,
   EndOptions,
   FailoverOptions,
+  HistoryOptions,
   InitOptions,
   LeaderOptions,
   ListOptions,
+  RecordOptions,
   RunOptions,
   SchemaOptions,
   StatusOptions,
@@ -57,6 +59,13 @@ const storeOption = () =>
     `where elections are held: ${anyOf([fileForm, ...serverForms])}`,
     'INCUMBENT_STORE, else a directory in your home',
   );
+/** Of commands that follow several stores. */
+const storesOption = () =>
+  option(
+    '--store <url>',
+    `where elections are held (repeatable): ${anyOf([fileForm, ...serverForms])}`,
+    'INCUMBENT_STORE, else a directory in your home',
+  ).argParser(collect);
 const jsonOption = () => option('--json', 'print one JSON object a line');
 const timeoutOption = () =>
   option('--timeout <duration>', 'how long the store may take to answer')
@@ -493,13 +502,7 @@ export const commands: readonly CommandEntry[] = [
     ],
     define: (command) => {
       command
-        .addOption(
-          option(
-            '--store <url>',
-            'where elections are held (repeatable)',
-            'INCUMBENT_STORE',
-          ).argParser(collect),
-        )
+        .addOption(storesOption())
         .addOption(timeoutOption())
         .addOption(
           option('--listen <host:port>', 'where the page is served', '127.0.0.1:7070').argParser(
@@ -508,6 +511,9 @@ export const commands: readonly CommandEntry[] = [
         )
         .addOption(
           option('--allow-steering', 'the page can ask leaders to go, hand over, and more'),
+        )
+        .addOption(
+          option('--history <file>', 'also show the terms of this file, which `record` writes'),
         )
         .addOption(option('--auth-file <file>', 'a line USER:PASSWORD that browsers must know'))
         .addOption(option('--cert <file>', 'serve by TLS, with this certificate (PEM)'))
@@ -573,21 +579,67 @@ export const commands: readonly CommandEntry[] = [
     },
     load: async () => (await import('./commands/candidates.ts')).candidates,
   }),
-  command<ElectionQuestion>({
+  command<HistoryOptions>({
     name: 'history',
     group: 'Look:',
     summary: 'the last terms: who, from, to, and why each ended',
+    description:
+      'Prints the terms that the store keeps, the last 50. With --from it prints those that `record` has ' +
+      'written to a file, and asks no store.',
     examples: [
       { line: 'incumbent history -e nightly', about: 'the last 50, the oldest first' },
       {
         line: `incumbent history -e nightly --json | jq -r 'select(.why == "unclean") | .id'`,
         about: 'who crashed',
       },
+      {
+        line: 'incumbent history -e nightly --from history.db --since 30d',
+        about: 'the terms of 30 days, from the file of `record`',
+      },
     ],
     define: (command) => {
-      questionOptions(command);
+      questionOptions(command)
+        .addOption(
+          option(
+            '--from <file>',
+            'read this file of `record`; --store then chooses among its stores',
+          ).conflicts('timeout'),
+        )
+        .addOption(option('--since <duration>', 'with --from: only so far back, such as 30d'));
     },
     load: async () => (await import('./commands/history.ts')).history,
+  }),
+  command<RecordOptions>({
+    name: 'record',
+    group: 'Look:',
+    summary: 'keep every term and change of state in a file',
+    description:
+      'Follows all elections of the stores, and keeps their terms and changes of state in one SQLite file, ' +
+      'for longer than the stores do. At each start it first reads what the stores still keep: the last 50 ' +
+      'terms of each election. It only reads the stores. Ends with Ctrl-C.',
+    examples: [
+      { line: 'incumbent record --to history.db', about: 'the elections of INCUMBENT_STORE' },
+      {
+        line: 'incumbent record --store zk://zk1:2181 --store postgres://db/app --to history.db --keep 365d',
+        about: 'two stores, for a year',
+      },
+    ],
+    define: (command) => {
+      command
+        .addOption(storesOption())
+        .addOption(
+          option('--to <file>', 'the file; made where it is missing').makeOptionMandatory(),
+        )
+        .addOption(
+          option('--keep <duration>', 'how long a term stays in the file after its end').default(
+            '90d',
+            '90d',
+          ),
+        )
+        .addOption(timeoutOption())
+        .addOption(jsonOption());
+    },
+    load: async () => (await import('./commands/record.ts')).record,
   }),
   command<VacateOptions>({
     name: 'vacate',

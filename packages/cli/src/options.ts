@@ -47,6 +47,21 @@ export interface StatusOptions extends ElectionQuestion {
   readonly exitCode?: true;
 }
 
+export interface HistoryOptions extends ElectionQuestion {
+  /** A file that `record` writes, instead of the store. */
+  readonly from?: string;
+  readonly since?: string;
+}
+
+export interface RecordOptions extends WithOperands {
+  readonly store?: readonly string[];
+  /** The file. */
+  readonly to: string;
+  readonly keep: string;
+  readonly timeout: string;
+  readonly json?: true;
+}
+
 export interface LeaderOptions extends ElectionQuestion {
   readonly all?: true;
   readonly id?: true;
@@ -185,6 +200,8 @@ export interface DashboardOptions extends WithOperands {
   readonly timeout: string;
   readonly listen?: ListenAddress;
   readonly allowSteering?: true;
+  /** A file that `record` writes. */
+  readonly history?: string;
   /** Holds `USER:PASSWORD`. */
   readonly authFile?: string;
   /** Files in PEM format. */

@@ -7,6 +7,8 @@ const unitMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
+const longestSpanMs = 36_500 * 86_400_000;
+
 const howTo =
   'write a time such as 2030-05-01T06:00 (local), 2030-05-01T06:00Z or 2030-05-01T06:00+02:00, or ' +
   'a duration such as 90m, 2h or 3d';
@@ -18,7 +20,8 @@ const howTo =
  */
 export function parseUntil(text: string, nowUnixMs: number): number {
   const trimmed = text.trim();
-  const untilUnixMs = parseSpan(trimmed, nowUnixMs) ?? parseTime(trimmed);
+  const spanMs = parseSpan(trimmed);
+  const untilUnixMs = spanMs === undefined ? parseTime(trimmed) : nowUnixMs + spanMs;
   if (untilUnixMs === undefined) {
     const why = /^[+-]?[\d.]+$/.test(trimmed) ? 'has no unit' : 'is neither a time nor a duration';
     throw new UsageError(`--until "${text}" ${why}: ${howTo}`);
@@ -33,10 +36,26 @@ export function parseUntil(text: string, nowUnixMs: number): number {
   return untilUnixMs;
 }
 
-function parseSpan(text: string, nowUnixMs: number): number | undefined {
+/**
+ * Reads a span of which days are the usual unit.
+ * @param option its name
+ * @throws UsageError
+ */
+export function parseSpanOf(option: string, text: string): number {
+  const ms = parseSpan(text.trim());
+  if (ms === undefined) {
+    throw new UsageError(`${option} "${text}" is not a duration: write 90d, 12h, 30m or 45s`);
+  }
+  if (!(ms > 0 && ms <= longestSpanMs)) {
+    throw new UsageError(`${option} "${text}" must be more than nothing, and at most 36500d`);
+  }
+  return ms;
+}
+
+function parseSpan(text: string): number | undefined {
   const match = /^([+-]?(?:\d+(?:\.\d+)?|\.\d+))\s*([smhd])$/.exec(text);
   const factor = unitMs[match?.[2] ?? ''];
-  return match === null || factor === undefined ? undefined : nowUnixMs + Number(match[1]) * factor;
+  return match === null || factor === undefined ? undefined : Number(match[1]) * factor;
 }
 
 function parseTime(text: string): number | undefined {

@@ -1,15 +1,21 @@
 // The built command under this release of Node.
 import { strict as assert } from 'node:assert';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const bin = fileURLToPath(new URL('../dist/bin.js', import.meta.url));
 const directory = mkdtempSync(join(tmpdir(), 'incumbent-node-'));
-after(() => rmSync(directory, { recursive: true, force: true }));
+const histories = mkdtempSync(join(tmpdir(), 'incumbent-node-'));
+after(() => {
+  rmSync(directory, { recursive: true, force: true });
+  rmSync(histories, { recursive: true, force: true });
+});
 
 /** The command on a store of its own. Nothing but its output may be on stderr: no warning of Node. */
 function incumbent(...args) {
@@ -50,4 +56,28 @@ test('refuses with the exit code and the sentence', () => {
   assert.deepEqual({ status, stdout }, { status: 1, stdout: '' });
   assert.equal(stderr, 'incumbent: nobody leads election "x": no leader is on record\n');
   assert.equal(incumbent('nonsense').status, 64);
+});
+
+test('keeps a history in the SQLite of this release, or in that of the package', async () => {
+  const file = join(histories, 'history.db');
+  assert.equal(
+    incumbent('run', '-e', 'recorded', '--once', '--', process.execPath, '-e', '').status,
+    0,
+  );
+  const recorder = spawn(process.execPath, [bin, 'record', '--to', file, '--json'], {
+    env: { PATH: process.env.PATH, INCUMBENT_STORE: `file:${directory}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let warnings = '';
+  recorder.stderr.setEncoding('utf8').on('data', (text) => {
+    warnings += text;
+  });
+  for await (const line of createInterface({ input: recorder.stdout })) {
+    if (JSON.parse(line).event === 'read') recorder.kill();
+  }
+  if (recorder.exitCode === null) await once(recorder, 'exit');
+  assert.deepEqual([recorder.exitCode, warnings], [143, '']);
+  const { stdout, stderr } = incumbent('history', '-e', 'recorded', '--from', file, '--json');
+  assert.equal(stderr, '');
+  assert.equal(JSON.parse(stdout).why, 'work-finished');
 });

@@ -1,10 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import { BlockList, isIPv6 } from 'node:net';
 import { parseDuration } from 'incumbent';
-import type { Context, OpenStore } from '../context.ts';
+import type { Context } from '../context.ts';
+import { openPast } from '../dashboard/past.ts';
+import { ShowStore } from '../dashboard/show-store.ts';
 import { readSteering, steer } from '../dashboard/steer.ts';
-import { StoreFollower } from '../dashboard/store-follower.ts';
 import { exitCodes, UsageError } from '../failure.ts';
+import { openStores } from '../follow/open-stores.ts';
+import { StoreFollower } from '../follow/store-follower.ts';
 import type { DashboardOptions, ListenAddress } from '../options.ts';
 import { toJson } from '../terminal/text.ts';
 import { LiveValues } from '../web/live-values.ts';
@@ -19,15 +22,14 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
   const { listen: address = defaultAddress, allowSteering = false, timeout } = options;
   const timeoutMs = parseDuration('--timeout', timeout);
   const security = await readSecurity(options, address);
-  const stores: OpenStore[] = [];
-  for (const url of urlsIn(options)) {
-    const needs = { timeoutMs, timeoutName: '--timeout', signal, asksOnly: true } as const;
-    stores.push(await context.openStore(url, needs));
-  }
+  const stores = await openStores(options.store, timeoutMs, context);
+  const past =
+    options.history === undefined ? undefined : openPast(options.history, stores, context);
   const live = new LiveValues();
-  live.set('page', { steering: allowSteering });
+  live.set('page', { steering: allowSteering, history: past !== undefined });
   const server = await servePage({
     ...{ address, page: 'dashboard', live, ...security },
+    ...(past !== undefined && { read: { '/history': past.answer } }),
     ...(allowSteering && {
       act: async (action: unknown) => {
         const steering = readSteering(action, stores.length);
@@ -39,19 +41,16 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
   stdout.write(options.json ? `${toJson({ event: 'serving', url })}\n` : `open ${url}\n`);
   try {
     const followers = stores.map(
-      (open, index) => new StoreFollower({ index, open, timeoutMs, live, signal }),
+      (open, index) =>
+        new StoreFollower({ open, timeoutMs, signal }, new ShowStore(index, open, live)),
     );
     await Promise.all(followers.map((follower) => follower.run()));
     signal.throwIfAborted();
     return exitCodes.ok;
   } finally {
     server.close();
+    past?.close();
   }
-}
-
-/** Undefined: the store that commands use without `--store`. */
-function urlsIn({ store }: DashboardOptions): readonly (string | undefined)[] {
-  return store === undefined || store.length === 0 ? [undefined] : store;
 }
 
 type Security = Pick<PageOptions, 'credentials' | 'tls' | 'names'>;

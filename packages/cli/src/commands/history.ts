@@ -1,115 +1,72 @@
+import { resolve } from 'node:path';
 import type { Snapshot } from 'incumbent';
 import { look } from '../ask.ts';
 import type { Context } from '../context.ts';
-import { exitCodes } from '../failure.ts';
-import type { ElectionQuestion } from '../options.ts';
-import { span } from '../output/span.ts';
-import { painter } from '../terminal/style.ts';
-import type { Cell } from '../terminal/table.ts';
-import { table } from '../terminal/table.ts';
-import { toJson, visible } from '../terminal/text.ts';
-import { isoTime, localTime } from '../terminal/time.ts';
+import { exitCodes, UsageError } from '../failure.ts';
+import type { Place } from '../history/history-reader.ts';
+import { HistoryReader } from '../history/history-reader.ts';
+import { recordedRows } from '../history/recorded-rows.ts';
+import { loadSqlite } from '../history/sqlite.ts';
+import type { HistoryOptions } from '../options.ts';
+import type { TermRow } from '../output/term-rows.ts';
+import { printTerms, withGaps } from '../output/term-rows.ts';
+import { parseSpanOf } from '../until.ts';
 
-export async function history(options: ElectionQuestion, context: Context): Promise<number> {
-  const snapshot = await look(options, context, async ({ election, signal, noteNeverLed }) => {
-    const found = await election.inspect({ signal });
-    await noteNeverLed(found.view);
-    return found;
-  });
-  const terms = termsOf(snapshot);
-  if (options.json) {
-    for (const { fromUnixMs, toUnixMs, why, ...term } of terms) {
-      const to = toUnixMs === undefined ? null : isoTime(toUnixMs);
-      const durationMs = toUnixMs === undefined ? null : toUnixMs - fromUnixMs;
-      const line = { ...term, from: isoTime(fromUnixMs), to, durationMs, why: why ?? null };
-      context.stdout.write(`${toJson(line)}\n`);
-    }
-    return exitCodes.ok;
+/** Rows that are read from a file at once. */
+const pageSize = 1_000;
+
+export async function history(options: HistoryOptions, context: Context): Promise<number> {
+  const { from, since, json = false } = options;
+  if (from === undefined && since !== undefined) {
+    throw new UsageError(
+      '--since reads a file that `incumbent record` writes: give --from, or leave it out',
+    );
   }
-  if (terms.length === 0) {
-    context.stderr.write('no term is on record\n');
-    return exitCodes.ok;
-  }
-  const nowUnixMs = Date.now();
-  const lines = table(
-    [
-      { title: 'TOKEN', align: 'right' },
-      { title: 'LEADER' },
-      { title: 'FROM' },
-      { title: 'TO' },
-      { title: 'LASTED', align: 'right' },
-      { title: 'GAP BEFORE', align: 'right' },
-      { title: 'ENDED' },
-    ],
-    terms.map((term) => asRow(term, nowUnixMs)),
-    painter(context.stdout, context.env),
-    context.stdout.isTTY === true ? context.stdout.columns : undefined,
-  );
-  context.stdout.write(`${lines.join('\n')}\n`);
+  const terms =
+    from === undefined
+      ? termsOf(
+          await look(options, context, async ({ election, signal, noteNeverLed }) => {
+            const found = await election.inspect({ signal });
+            await noteNeverLed(found.view);
+            return found;
+          }),
+        )
+      : recordedTerms(from, options, context);
+  printTerms(terms, json, context);
   return exitCodes.ok;
 }
 
-interface TermRow {
-  readonly token: bigint;
-  readonly id: string;
-  readonly incarnation: string;
-  readonly fromUnixMs: number;
-  /** Undefined: it still leads. */
-  readonly toUnixMs: number | undefined;
-  readonly why: string | undefined;
-  /** The next leader has to fence it first. */
-  readonly unfenced?: true;
-  /** How long the seat was vacant before; null where that is not known. */
-  readonly gapBeforeMs: number | null;
+function recordedTerms(from: string, options: HistoryOptions, { cwd }: Context): TermRow[] {
+  const { election: name, store, since } = options;
+  const sinceUnixMs = since === undefined ? -Infinity : Date.now() - parseSpanOf('--since', since);
+  const reader = new HistoryReader(resolve(cwd, from), loadSqlite(cwd));
+  try {
+    const election = reader.election(name, store);
+    const pages: (readonly TermRow[])[] = [];
+    let place: Place | undefined;
+    do {
+      const { rows, next } = recordedRows(reader, election, sinceUnixMs, pageSize, place);
+      pages.unshift(rows);
+      place = next;
+    } while (place !== undefined);
+    return pages.flat();
+  } finally {
+    reader.close();
+  }
 }
 
 /** The past terms, the oldest first, and the present one. */
-export function termsOf({ history, view, unfenced }: Snapshot): readonly TermRow[] {
-  const terms: Omit<TermRow, 'gapBeforeMs'>[] = [...history];
+export function termsOf({ history: past, view, unfenced }: Snapshot): readonly TermRow[] {
+  const terms: Omit<TermRow, 'gapBeforeMs'>[] = [...past];
   if (view.state === 'led' && view.leader !== undefined && view.token !== undefined) {
     const { id, incarnation } = view.leader;
     const { token, sinceUnixMs: fromUnixMs } = view;
     terms.push({ token, id, incarnation, fromUnixMs, toUnixMs: undefined, why: undefined });
   }
-  return terms.map(({ token, id, incarnation, fromUnixMs, toUnixMs, why }, i) => {
-    const before = terms[i - 1];
-    // After an unclean end only its successor's beginning is known, and that is what `to` says.
-    const isKnown = before?.toUnixMs !== undefined && before.why !== 'unclean';
-    const gapBeforeMs = isKnown ? Math.max(0, fromUnixMs - (before.toUnixMs ?? 0)) : null;
+  return withGaps(terms).map((row) => {
     const isUnfenced = unfenced.some(
-      (leader) => leader.token === token && leader.incarnation === incarnation,
+      (leader) => leader.token === row.token && leader.incarnation === row.incarnation,
     );
-    const row = { token, id, incarnation, fromUnixMs, toUnixMs, why, gapBeforeMs };
     return isUnfenced ? { ...row, unfenced: true } : row;
   });
 }
-
-function asRow(term: TermRow, nowUnixMs: number): Cell[] {
-  const { token, id, fromUnixMs, toUnixMs, why, gapBeforeMs, unfenced } = term;
-  return [
-    { text: String(token) },
-    { text: visible(id) },
-    { text: localTime(fromUnixMs) },
-    { text: toUnixMs === undefined ? 'now' : localTime(toUnixMs) },
-    { text: span((toUnixMs ?? nowUnixMs) - fromUnixMs) },
-    { text: gapBeforeMs === null ? '' : span(gapBeforeMs) },
-    why === undefined
-      ? { text: 'leads', tone: 'good' }
-      : {
-          text: `${visible(why)}${unfenced ? ', not fenced' : ''}`,
-          ...(badEnds.has(why) ? { tone: 'bad' as const } : {}),
-        },
-  ];
-}
-
-const badEnds: ReadonlySet<string> = new Set([
-  'not-ready',
-  'unclean',
-  'work-failed',
-  'renewal-failed',
-  'stalled',
-  'unhealthy',
-  'takeover-failed',
-  'record-gone',
-  'session-expired',
-]);

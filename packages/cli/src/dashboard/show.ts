@@ -1,4 +1,5 @@
-import type { CandidateInfo, ElectionSummary, Snapshot } from 'incumbent';
+import type { CandidateInfo, Snapshot } from 'incumbent';
+import type { Followed } from '../follow/store-follower.ts';
 import { isLedOnce, tokenOf } from '../output/describe.ts';
 import { asCandidatesSee, whyVacant } from '../output/vacancy.ts';
 import type { ShownCandidate, ShownElection } from './shown.ts';
@@ -6,7 +7,7 @@ import type { ShownCandidate, ShownElection } from './shown.ts';
 /** @param candidateLeaseMs the default lease of candidates on this store */
 export function shownElection(
   store: number,
-  summary: Omit<ElectionSummary, 'name'>,
+  summary: Followed,
   election: string,
   candidateLeaseMs: number,
 ): ShownElection {

@@ -16,6 +16,8 @@ export interface ShownStore {
 /** `page`: one for all. */
 export interface ShownPage {
   readonly steering: boolean;
+  /** It has a file of older terms, which `/history` answers from. */
+  readonly history: boolean;
   readonly version: string;
 }
 
@@ -52,6 +54,28 @@ export interface ShownElection {
   readonly leaseMs: number | null;
   /** The last terms that are over, the oldest first. */
   readonly history: readonly ShownTerm[];
+}
+
+/** A term of the file of older terms. */
+export interface PastTerm {
+  readonly token: string;
+  readonly id: string;
+  readonly incarnation: string;
+  readonly fromUnixMs: number;
+  /** Null: it leads, or its end is not on record. */
+  readonly toUnixMs: number | null;
+  /** Null: it leads. */
+  readonly why: string | null;
+  /** How long nobody led before it; null: that is not known. */
+  readonly gapBeforeMs: number | null;
+}
+
+/** The answer of `/history?store=0&election=NAME&since=UNIX_MS`, and `&before=NEXT` for older ones. */
+export interface PastTerms {
+  /** The newest first. */
+  readonly terms: readonly PastTerm[];
+  /** For `before`; null: there are no older ones in that time. */
+  readonly next: string | null;
 }
 
 /** A request of an operator, made on the page. The commands of the same names do it. */

@@ -43,7 +43,7 @@ const headers: Readonly<Record<string, string>> = {
 
 const longestAction = 65_536;
 
-/** An action that cannot be taken, in words for the person who asked. */
+/** An action that cannot be taken, or a question without an answer, in words for the person who asked. */
 export class ActionError extends Error {
   override readonly name: string = 'ActionError';
 }
@@ -58,6 +58,11 @@ export interface PageOptions {
    * @throws ActionError
    */
   readonly act?: (action: unknown) => Promise<object>;
+  /**
+   * Answers of further paths, such as `/history`, which change nothing.
+   * @throws ActionError
+   */
+  readonly read?: Readonly<Record<string, (query: URLSearchParams) => object>>;
   /** `USER:PASSWORD` that every request must know (HTTP Basic). Absent: everybody may look. */
   readonly credentials?: string;
   /** PEM. Absent: plain HTTP. */
@@ -77,7 +82,7 @@ export interface PageServer {
  * @throws CommandError when the address cannot be listened on
  */
 export async function servePage(options: PageOptions): Promise<PageServer> {
-  const { live, act, page, credentials, tls } = options;
+  const { live, act, read = {}, page, credentials, tls } = options;
   const names = new Set(options.names?.map((name) => name.toLowerCase()));
   const scheme = tls === undefined ? 'http' : 'https';
   const token = randomBytes(18).toString('base64url');
@@ -85,7 +90,7 @@ export async function servePage(options: PageOptions): Promise<PageServer> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refused = whyNotOurs(request, names) ?? whyNotKnown(request, credentials);
     if (refused !== undefined) return refuse(response, refused);
-    const path = (request.url ?? '').split('?')[0] ?? '';
+    const [path = '', query] = (request.url ?? '').split('?');
     if (path === '/act') {
       if (act === undefined) return refuse(response, { status: 403, text: 'this page only shows' });
       const refusal = whyNotSteered(request, scheme, token);
@@ -98,6 +103,10 @@ export async function servePage(options: PageOptions): Promise<PageServer> {
     if (path === '/live') {
       if (request.method === 'HEAD') return send(response, 200, 'text/event-stream', '');
       return live.stream(response);
+    }
+    const question = Object.hasOwn(read, path) ? read[path] : undefined;
+    if (question !== undefined) {
+      return sendAnswer(response, async () => question(new URLSearchParams(query)));
     }
     return sendAsset(response, path === '/' ? `/${page}.html` : path);
   }
@@ -153,8 +162,12 @@ async function answerAction(
   } catch {
     return refuse(response, { status: 400, text: 'the body must be JSON' });
   }
+  return sendAnswer(response, () => act(action));
+}
+
+async function sendAnswer(response: ServerResponse, answer: () => Promise<object>): Promise<void> {
   try {
-    send(response, 200, 'application/json', toJson(await act(action)));
+    send(response, 200, 'application/json', toJson(await answer()));
   } catch (error) {
     if (!(error instanceof ActionError)) throw error;
     refuse(response, { status: 409, text: error.message });

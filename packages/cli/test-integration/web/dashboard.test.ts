@@ -18,6 +18,9 @@ import { zookeeper } from 'incumbent/zookeeper';
 import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openToWrite } from '../../src/history/history-file.ts';
+import { HistoryWriter } from '../../src/history/history-writer.ts';
+import { loadSqlite } from '../../src/history/sqlite.ts';
 import { cliFile } from '../../src/trial/candidate-process.ts';
 import { expectAccessible, faultsOf, openBrowser } from './browser.ts';
 
@@ -259,6 +262,40 @@ test('a damaged record is named, odd names are shown as they are, and the rest g
   for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'no record');
   await shows(page, 'damaged', 'state', 'unknown');
   await shows(page, 'plain', 'state', 'led');
+  await page.close();
+});
+
+test('10,000 recorded terms: the page of an election shows them in pages, with those of the store', async () => {
+  const directory = join(scratch, 'recorded');
+  const path = join(scratch, 'history.db');
+  await using elections = electionsOn(file(directory));
+  await elections.lead('orders', 'now');
+  const database = openToWrite(path, loadSqlite('/'));
+  const nowUnixMs = Date.now();
+  const terms = Array.from({ length: 10_000 }, (_, at) => {
+    const fromUnixMs = nowUnixMs - 3_000_000 + 250 * at;
+    const end = { toUnixMs: fromUnixMs + 200, why: at % 100 === 0 ? 'unclean' : 'resigned' };
+    return { token: String(at), incarnation: String(at), id: `host-${at % 5}`, fromUnixMs, end };
+  });
+  const writer = new HistoryWriter(database, 86_400_000);
+  const shown = { state: 'vacant', token: null, leader: null, incarnation: null } as const;
+  writer.write([
+    {
+      ...{ store: writer.store(`file:${directory}`), election: 'orders', atUnixMs: nowUnixMs },
+      ...{ shown: { ...shown, ready: false, why: null }, terms },
+    },
+  ]);
+  database.close();
+  const page = await open(await dashboard('--store', `file:${directory}`, '--history', path));
+  await page.getByRole('link', { name: 'orders' }).click();
+  const rows = page.locator('tbody tr');
+  await rows.filter({ hasText: '9999' }).waitFor(patiently);
+  expect(await rows.count()).toBe(500);
+  await page.getByRole('button', { name: 'Show older terms' }).click();
+  await expect.poll(() => rows.count(), patiently).toBe(1_000);
+  expect(await rows.last().textContent()).toContain('9000');
+  await expectAccessible(page);
+  expect(await page.locator('.zoomed .term').count()).toBe(1_001);
   await page.close();
 });
 

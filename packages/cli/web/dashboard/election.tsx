@@ -2,6 +2,8 @@ import type { ShownCandidate, ShownElection } from '../../src/dashboard/shown.ts
 import { clockTime, span } from '../shared/words.ts';
 import { elections, nowUnixMs, page, stateOf, stores } from './model.ts';
 import { WindowChoice, windowMs, windowWords } from './overview.tsx';
+import type { Past } from './past.ts';
+import { usePast } from './past.ts';
 import { SteerButtons } from './steering.tsx';
 import { isBadEnd, TermLine } from './term-line.tsx';
 
@@ -97,13 +99,16 @@ function Waiting({ shown }: { readonly shown: ShownElection }) {
   );
 }
 
-function Terms({ shown }: { readonly shown: ShownElection }) {
-  const { history } = shown;
+function Terms({ shown, past }: { readonly shown: ShownElection; readonly past: Past }) {
+  const terms = page.value?.history === true ? past.terms : shown.history.toReversed();
   return (
     <section aria-labelledby="terms-title">
       <h2 id="terms-title">Terms before</h2>
-      {history.length === 0 ? (
-        <p class="quiet">None is on record.</p>
+      {past.error !== undefined && (
+        <p class="quiet">The recorded history cannot be shown: {past.error}.</p>
+      )}
+      {terms.length === 0 ? (
+        <p class="quiet">None is on record{past.words}.</p>
       ) : (
         <div class="scroll" tabIndex={0} role="group" aria-labelledby="terms-title">
           <table>
@@ -117,17 +122,24 @@ function Terms({ shown }: { readonly shown: ShownElection }) {
               </tr>
             </thead>
             <tbody>
-              {[...history].reverse().map(({ token, id, fromUnixMs, toUnixMs, why }) => (
-                <tr key={token}>
+              {terms.map(({ token, id, fromUnixMs, toUnixMs, why }) => (
+                <tr key={`${token} ${id}`}>
                   <td>{token}</td>
                   <td>{id}</td>
                   <td>{clockTime(fromUnixMs)}</td>
-                  <td>{span(toUnixMs - fromUnixMs)}</td>
-                  <td class={isBadEnd(why) ? 'tone bad' : ''}>{why}</td>
+                  <td>{toUnixMs === null ? '' : span(toUnixMs - fromUnixMs)}</td>
+                  <td class={why !== null && isBadEnd(why) ? 'tone bad' : ''}>{why ?? 'leads'}</td>
                 </tr>
               ))}
             </tbody>
           </table>
+          {past.more !== undefined && (
+            <p>
+              <button type="button" onClick={past.more}>
+                Show older terms
+              </button>
+            </p>
+          )}
         </div>
       )}
     </section>
@@ -142,6 +154,7 @@ export function ElectionPage({
   readonly election: string;
 }) {
   const shown = elections.value.find((each) => each.store === store && each.election === election);
+  const past = usePast(store, election, shown);
   return (
     <section class="detail" aria-labelledby="election-title">
       <p>
@@ -157,7 +170,11 @@ export function ElectionPage({
           {page.value?.steering === true && <SteerButtons shown={shown} />}
           <div class="zoomed">
             <WindowChoice />
-            <TermLine shown={shown} nowUnixMs={nowUnixMs.value} windowMs={windowMs.value} />
+            <TermLine
+              shown={past.lengthen(shown)}
+              nowUnixMs={nowUnixMs.value}
+              windowMs={windowMs.value}
+            />
             <p class="axis quiet">
               <span>{windowWords()} ago</span>
               <span>now</span>
@@ -165,7 +182,7 @@ export function ElectionPage({
           </div>
           <div class="columns">
             <Waiting shown={shown} />
-            <Terms shown={shown} />
+            <Terms shown={shown} past={past} />
           </div>
         </>
       )}

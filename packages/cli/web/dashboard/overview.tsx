@@ -10,6 +10,7 @@ const windows = [
   { words: '1 h', ms: 3_600_000 },
   { words: '24 h', ms: 86_400_000 },
   { words: '7 d', ms: 604_800_000 },
+  { words: '90 d', ms: 7_776_000_000 },
 ];
 export const windowMs = signal(3_600_000);
 

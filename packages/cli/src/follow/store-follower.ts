@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CandidateInfo, Election, ElectionSummary, View } from 'incumbent';
-import { createElection, deriveTiming } from 'incumbent';
+import { createElection } from 'incumbent';
 import { leave, patientTiming } from '../ask.ts';
 import { waitingIn } from '../commands/drain.ts';
 import type { OpenStore } from '../context.ts';
 import { isScratch } from '../elections.ts';
-import type { LiveValues } from '../web/live-values.ts';
-import { shownElection } from './show.ts';
-import type { ShownStore } from './shown.ts';
 
 /** From one reading of all elections to the next, at least. */
 const surveyEveryMs = 2_000;
@@ -20,33 +17,49 @@ const pollEachMs = 10;
 const leastPollMs = 2_000;
 const mostPollMs = 60_000;
 
+export type Followed = Omit<ElectionSummary, 'name'>;
+
+/** Is told what a follower finds. It must not throw: that would be taken for trouble of the store. */
+export interface StoreListener {
+  /** At the start, and after each reading of all elections, or each that failed. */
+  onStore(reading: StoreReading): void;
+  /** Again and again, whether anything has changed or not. */
+  onElection(name: string, summary: Followed): void;
+  /** The store does not list it any more. */
+  onGone(name: string): void;
+}
+
+export interface StoreReading {
+  /** When all elections were last read; null: never yet. */
+  readonly seenUnixMs: number | null;
+  /** Why they cannot be read; null: they can. */
+  readonly error: string | null;
+}
+
 export interface FollowedStore {
-  readonly index: number;
   readonly open: OpenStore;
   readonly timeoutMs: number;
-  readonly live: LiveValues;
   readonly signal: AbortSignal;
 }
 
 /**
- * Follows the elections of one store, for any number of browsers. All are read again and again, which finds
- * new ones and those that are gone. Each is observed too, so that a change is told at once where the store
- * tells of changes.
+ * Follows the elections of one store. All are read again and again, which finds new ones and those that are
+ * gone. Each is observed too, so that a change is told at once where the store tells of changes.
  */
 export class StoreFollower {
   readonly #followed: FollowedStore;
-  readonly #candidateLeaseMs: number;
+  readonly #listener: StoreListener;
   readonly #memory = new Map<string, unknown>();
   readonly #watches = new Map<string, Watch>();
-  readonly #shown = new Map<string, Omit<ElectionSummary, 'name'>>();
+  readonly #known = new Map<string, Followed>();
   #seenUnixMs: number | null = null;
 
-  constructor(followed: FollowedStore) {
+  constructor(followed: FollowedStore, listener: StoreListener) {
     this.#followed = followed;
-    this.#candidateLeaseMs = deriveTiming({}, followed.open.backend.limits).leaseMs;
+    this.#listener = listener;
   }
 
-  /** Until the signal aborts. Trouble with the store is shown, and tried again. */
+  /** Until the signal aborts. Trouble with the store is told, and tried again. */
   async run(): Promise<void> {
     const { signal } = this.#followed;
     this.#tellStore(null);
@@ -81,12 +94,12 @@ export class StoreFollower {
       found.add(name);
       // An observer may have told of a change that this reading is too old for.
       const changedMs = this.#watches.get(name)?.changedMs ?? -Infinity;
-      if (changedMs < beganMs) this.#show(name, summary);
+      if (changedMs < beganMs) this.#tell(name, summary);
     }
     this.#watch(found);
-    for (const name of [...this.#shown.keys()].filter((each) => !found.has(each))) {
-      this.#shown.delete(name);
-      this.#followed.live.delete(this.#key(name));
+    for (const name of [...this.#known.keys()].filter((each) => !found.has(each))) {
+      this.#known.delete(name);
+      this.#listener.onGone(name);
     }
   }
 
@@ -113,34 +126,24 @@ export class StoreFollower {
   }
 
   #changed(name: string, change: Change): void {
-    const before = this.#shown.get(name);
-    if (change.kind === 'whole') this.#show(name, change.summary);
-    else if (before !== undefined) this.#show(name, { ...before, view: change.view });
+    const before = this.#known.get(name);
+    if (change.kind === 'whole') this.#tell(name, change.summary);
+    else if (before !== undefined) this.#tell(name, { ...before, view: change.view });
   }
 
-  #show(name: string, summary: Omit<ElectionSummary, 'name'>): void {
-    const { index, live } = this.#followed;
-    this.#shown.set(name, summary);
-    live.set(this.#key(name), shownElection(index, summary, name, this.#candidateLeaseMs));
-  }
-
-  #key(name: string): string {
-    return `election:${this.#followed.index}:${name}`;
+  #tell(name: string, summary: Followed): void {
+    this.#known.set(name, summary);
+    this.#listener.onElection(name, summary);
   }
 
   #tellStore(error: string | null): void {
-    const { index, open, live } = this.#followed;
-    const shown: ShownStore = {
-      ...{ index, error, url: open.url, kind: open.backend.kind, seenUnixMs: this.#seenUnixMs },
-      nowUnixMs: Date.now(),
-    };
-    live.set(`store:${index}`, shown);
+    this.#listener.onStore({ seenUnixMs: this.#seenUnixMs, error });
   }
 }
 
 type Change =
   | { readonly kind: 'view'; readonly view: View }
-  | { readonly kind: 'whole'; readonly summary: Omit<ElectionSummary, 'name'> };
+  | { readonly kind: 'whole'; readonly summary: Followed };
 
 /** One election that is observed: its view at every change, and then all else. */
 class Watch {
