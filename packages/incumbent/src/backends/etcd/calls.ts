@@ -1,18 +1,11 @@
 import { OperationTimeoutError, StoreUnavailableError } from '../../base/errors.ts';
 import { onAbort } from '../../base/wait.ts';
+import type { EtcdAuth } from './auth.ts';
 import type { GrpcCall, GrpcClient, GrpcError, GrpcMetadata, GrpcStream } from './client.ts';
 import { codeOf, detailsOf, grpcCode } from './client.ts';
 import { ClientClosedError } from './errors.ts';
 import type { Method } from './methods.ts';
 import { authenticate } from './methods.ts';
-
-/** The credentials of this program, where the cluster knows users by their passwords. */
-export interface EtcdAuth {
-  readonly user: string;
-  readonly password: string;
-  /** The class `Metadata` of `@grpc/grpc-js`. No driver is imported here. */
-  readonly Metadata: new () => GrpcMetadata;
-}
 
 /** A stream in both directions. */
 export interface CallStream<Request> {

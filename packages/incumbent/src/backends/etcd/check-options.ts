@@ -2,7 +2,7 @@ import { describeClient, describeValue } from '../../base/candidate.ts';
 import { checkNames } from '../../base/check-names.ts';
 import { formatDuration, parseDuration } from '../../base/duration.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
-import type { EtcdAuth } from './calls.ts';
+import type { EtcdAuth } from './auth.ts';
 import type { GrpcClient } from './client.ts';
 import { checkRoot } from './keys.ts';
 import type { EtcdOptions } from './options.ts';

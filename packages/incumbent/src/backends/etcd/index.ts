@@ -20,7 +20,7 @@ import type { EtcdPlace } from './session.ts';
 import { EtcdSession } from './session.ts';
 import { EtcdStore } from './store.ts';
 
-export type { EtcdAuth } from './calls.ts';
+export type { EtcdAuth } from './auth.ts';
 export type {
   GrpcCall,
   GrpcCallOptions,

@@ -1,5 +1,5 @@
 import type { Duration } from '../../base/duration.ts';
-import type { EtcdAuth } from './calls.ts';
+import type { EtcdAuth } from './auth.ts';
 
 /** The options of `etcd`. */
 export interface EtcdOptions {

@@ -1,4 +1,4 @@
-import type { EtcdAuth } from './calls.ts';
+import type { EtcdAuth } from './auth.ts';
 import { EtcdCalls } from './calls.ts';
 import { checkClients } from './check-options.ts';
 import type { GrpcClient } from './client.ts';
