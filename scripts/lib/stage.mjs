@@ -14,7 +14,7 @@ import { bundle } from './bundle.mjs';
 import { must, root } from './run.mjs';
 
 /** Entries that no import leads to: other processes run them. */
-const programs = { '@incumbent/cli': ['dist/trial/worker.js'] };
+const programs = { '@incumbent/cli': ['dist/run/give-seat-back.js', 'dist/trial/worker.js'] };
 /** Packages that are needed for every start. Their licences are packed with them. */
 const inlined = { '@incumbent/cli': ['commander'] };
 

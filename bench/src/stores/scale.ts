@@ -21,7 +21,7 @@ export const full: Scale = {
   handOver: { warmUps: 12, perRound: 50 },
   roundTrips: { warmUps: 10, handOvers: 15 },
   idle: { elections: 10, windowMs: 60_000 },
-  many: { elections: 1_000, windowMs: 30_000, isTogether: false },
+  many: { elections: 1_000, windowMs: 15_000, isTogether: false },
 };
 
 /** Only to see whether everything works: the numbers are worth little. */

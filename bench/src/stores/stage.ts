@@ -37,6 +37,8 @@ interface Server {
 export interface Stage {
   readonly surroundings: Surroundings;
   readonly scale: Scale;
+  /** Says on stderr what is being done. */
+  readonly progress: (text: string) => void;
   /** The contenders that take part. */
   readonly names: readonly ContenderName[];
   /** Why others do not. */
@@ -116,7 +118,11 @@ const whyAbsent: Readonly<Partial<Record<StoreName, () => string | undefined>>> 
   etcd: etcdAvailable,
 };
 
-export async function makeStage(surroundings: Surroundings, scale: Scale): Promise<Stage> {
+export async function makeStage(
+  surroundings: Surroundings,
+  scale: Scale,
+  progress: (text: string) => void,
+): Promise<Stage> {
   const absent = new Map<StoreName, string>();
   const servers = new Map<StoreName, Server>();
   const close = async () => {
@@ -142,6 +148,7 @@ export async function makeStage(surroundings: Surroundings, scale: Scale): Promi
   return {
     surroundings,
     scale,
+    progress,
     names: contenderNames.filter((name) => !absent.has(contenders[name].store)),
     absent,
     versions: [...servers.values()].map(({ version }) => version),

@@ -36,8 +36,8 @@ const suite: Suite = {
   ...asked,
   stored: 'servers and the file store',
   usage: usageOf(asked, 'where the file store is'),
-  async prepare(surroundings, _progress, { quick: isQuick }) {
-    const stage = await makeStage(surroundings, isQuick ? quick : full);
+  async prepare(surroundings, progress, { quick: isQuick }) {
+    const stage = await makeStage(surroundings, isQuick ? quick : full, progress);
     return {
       make: makeOf(makers, stage),
       notes: [

@@ -5,6 +5,11 @@
 //
 // Plain CommonJS and three modules: a guard runs beside every program, so it must stay small.
 //
+// When the supervisor has died, and its program as well, a process that the supervisor has named
+// gives the seat back. The guard only starts it.
+//
+//   node guard.cjs SUPERVISOR_PID
+//
 // - fd 0-2: the program's, passed on and never touched
 // - fd 3: a socket to the supervisor, with one JSON message a line, both ways
 // - fd 4: a socket whose other end only the supervisor has, passed on to the watchers
@@ -17,6 +22,8 @@ const judgeEveryMs = 100;
 const beatEveryMs = 200;
 // A process that still lives so long after KILL is reported.
 const lingeringMs = 5_000;
+// The end of its pipe comes shortly before the end of a process.
+const deathWithinMs = 5_000;
 // Of the two-clock law.
 const roundingMs = 5;
 const longestMs = 3_600_000;
@@ -84,11 +91,11 @@ class Countdown {
   }
 }
 
-if (require.main === module) guard();
+if (require.main === module) guard(Number(process.argv[2]));
 
 module.exports = { Countdown, groupIsGone, monotonicMs, parseStat, signalGroup };
 
-function guard() {
+function guard(supervisorPid) {
   // Signals meant for the program or for the supervisor are not for us: we outlive both. A no-op
   // handler and not SIG_IGN, which Node cannot set. It also keeps USR1 from opening the inspector.
   for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
@@ -98,6 +105,8 @@ function guard() {
   // the terminal or pipe that others write to. Node makes it non-blocking when process.stderr is
   // first looked at, which its sockets do when they are destroyed.
   Object.defineProperty(process, 'stderr', { value: undefined });
+
+  const firstParent = process.ppid;
 
   // Until they are told, every comparison with them says that the program may not run.
   let stopMarginMs = NaN;
@@ -112,6 +121,9 @@ function guard() {
   let program;
   // The supervisor is gone, or wants us to go: leave as soon as no program is left.
   let leaving = false;
+  // The process that gives the seat back, and the seat. Undefined: it runs out.
+  let heir;
+  let seat;
   let judgeTimer;
   let beatAtMs = 0;
 
@@ -143,8 +155,13 @@ function guard() {
       else belief.set(message.deadline);
       judge();
     } else if (message.do === 'prepare') prepare(message);
-    else if (message.do === 'leave') leave('stopped');
-    else if (message.id !== program?.id || program.exited) return;
+    else if (message.do === 'heir') heir = message.heir;
+    else if (message.do === 'seat') seat = message.seat ?? undefined;
+    else if (message.do === 'leave') {
+      // In order, or a program that does not die: the seat is not ours to give.
+      seat = undefined;
+      leave('stopped');
+    } else if (message.id !== program?.id || program.exited) return;
     else if (message.do === 'go') go();
     else if (message.do === 'stop') {
       stop('stopped', message.killAtMs);
@@ -322,7 +339,7 @@ function guard() {
       for (const fd of [3, 5]) child.stdio[fd].destroy();
       program = undefined;
       tell({ say: 'gone', id });
-      if (leaving) process.exit(0);
+      if (leaving) end();
       return;
     }
     complain();
@@ -336,9 +353,35 @@ function guard() {
   }
 
   function leave(because) {
+    if (leaving && program === undefined) return;
     leaving = true;
-    if (program === undefined) process.exit(0);
-    if (!program.exited) kill(because);
+    if (program === undefined) end();
+    else if (!program.exited) kill(because);
+  }
+
+  /** No program is left. */
+  function end() {
+    if (heir === undefined || seat === undefined) process.exit(0);
+    const untilMs = monotonicMs() + deathWithinMs;
+    // A pipe may end without its process. The kernel gives us another parent when no thread of ours
+    // is left, and then only.
+    const look = () => {
+      if (supervisorPid !== firstParent) process.exit(0);
+      if (process.ppid !== supervisorPid) bequeath();
+      else if (monotonicMs() < untilMs) setTimeout(look, 5);
+      else process.exit(0);
+    };
+    look();
+  }
+
+  /** Starts the process that gives the seat back, and leaves it alone. */
+  function bequeath() {
+    const { argv, cwd, env, input } = heir;
+    const stdio = ['pipe', 'ignore', 'inherit'];
+    const child = spawn(process.execPath, argv, { cwd, env, stdio, detached: true });
+    child.on('error', () => process.exit(0));
+    child.stdin.on('error', () => process.exit(0));
+    child.stdin.end(JSON.stringify({ ...input, seat }), () => process.exit(0));
   }
 }
 

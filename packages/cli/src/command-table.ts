@@ -273,6 +273,12 @@ export const commands: readonly CommandEntry[] = [
           option('--takeover-delay <duration>', 'pause before the program starts', '0s').argParser(
             duration,
           ),
+        )
+        .addOption(
+          option(
+            '--no-release-on-crash',
+            'when we are killed, let the lease run out, even when the program is seen to be dead',
+          ),
         );
       timingOptions(command, 'Timing:')
         .optionsGroup('Program, events and HTTP:')

@@ -181,6 +181,8 @@ export interface RunOptions extends StoreOptions, TimingFlags {
   /** False with `--no-settle`. */
   readonly settle: boolean;
   readonly wait?: string;
+  /** False with `--no-release-on-crash`. */
+  readonly releaseOnCrash: boolean;
   readonly stdin?: true;
   readonly eventsFd?: number;
   /** `operands`: the program and its arguments. At least one. */

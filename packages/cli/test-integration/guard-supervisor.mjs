@@ -2,7 +2,7 @@
 // IPC, so that a test can kill or freeze it like any other process. Plain JavaScript on the built
 // driver, because Node 20 runs no TypeScript.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, readdirSync, readFileSync } from 'node:fs';
 import { Guard } from '../dist/guard/index.js';
 
 let guard;
@@ -52,6 +52,14 @@ const commands = {
   go: () => program.go(),
   stop: ({ graceMs }) => program.stop(monotonicMs() + graceMs),
   signal: ({ name }) => program.signal(name),
+  seat: ({ seat }) => guard.seat(seat),
+  /** Its ends of the pipes to the guard are closed, and it lives on. It would kill the guard else. */
+  hangUp({ ms }) {
+    for (const { _handle: handle } of process._getActiveHandles()) {
+      if (handle?.fd > 2 && handle.constructor.name === 'Pipe') closeSync(handle.fd);
+    }
+    commands.block({ ms });
+  },
   close: () => guard.close(),
   log: ({ text }) => console.error(text),
   /** A stall: nothing of ours runs. */

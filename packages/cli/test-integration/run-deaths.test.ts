@@ -190,7 +190,8 @@ async function leadingWithFrozenGuard(lab: Lab): Promise<{ a: RunProcess; guard:
   const first = lab.run('FIRST', lab.worker(), short);
   await first.started();
   // The guard is to be silent for less than the margin.
-  const roomiest = { lease: '20s', options: ['--stop-margin', '4s'] };
+  const options = ['--stop-margin', '4s', '--no-release-on-crash'];
+  const roomiest = { lease: '20s', options };
   const a = lab.run('A', lab.worker(family, 'deaf'), roomiest);
   await a.event('waiting');
   await until('the guard of A is there', () => a.guardPid);

@@ -22,8 +22,9 @@ function deafHook(lab: Lab): string {
   return `trap '' TERM INT HUP; ${words.join(' ')}; true`;
 }
 
-/** A led and was killed. */
-async function uncleanEnd(lab: Lab, options: string[] = []): Promise<RunProcess> {
+/** A led and was killed, and nobody said that its program is dead. */
+async function uncleanEnd(lab: Lab, more: string[] = []): Promise<RunProcess> {
+  const options = ['--no-release-on-crash', ...more];
   const a = lab.run('A', lab.worker('leader,child', 'deaf'), { lease: '4s', options });
   const { pid: group, token } = await a.started();
   await lab.works(token);

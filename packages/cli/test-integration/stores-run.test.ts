@@ -1,6 +1,7 @@
 // `incumbent run` and every other command on the servers that teams run already. Of Kubernetes it is
 // the stand-in of servers/, which follows the published rules of the API.
 import { expect } from 'vitest';
+import { inTurn } from './support/in-turn.ts';
 import type { Lab, RunProcess, RunSettings } from './support/run-process.ts';
 import { checkOneAtATime, living, test, until } from './support/run-process.ts';
 import { kinds, sharedStores } from './support/stores.ts';
@@ -15,23 +16,6 @@ function jsonLines(text: string): Record<string, unknown>[] {
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
-}
-
-/** A machine that starts dozens of processes at once is slow at each. */
-const mostAtOnce = 3;
-const waiting: (() => void)[] = [];
-let running = 0;
-
-async function inTurn<T>(job: () => Promise<T>): Promise<T> {
-  if (running >= mostAtOnce) await new Promise<void>((resolve) => waiting.push(resolve));
-  else running += 1;
-  try {
-    return await job();
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
-  }
 }
 
 /** The commands on one election, each to its end. */
@@ -81,7 +65,8 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
     await takesOver(lab, follows, terms + 1, first);
     const history = jsonLines((await ask(['history', '--json'])).stdout);
     expect(history.slice(-2)).toMatchObject([
-      { token: String(first.token), id: leads.id, why: 'unclean' },
+      // Its guard saw that its program is dead.
+      { token: String(first.token), id: leads.id, why: 'work-failed' },
       { id: follows.id, to: null },
     ]);
     // The term that it leads now: another one, if the machine has stood still meanwhile.

@@ -187,8 +187,11 @@ test('run reads its options', async () => {
     election: 'x',
     restart: 'no',
     settle: true,
+    releaseOnCrash: true,
     operands: ['p'],
   });
+  const kept = await runOptions('-e', 'x', '--no-release-on-crash', '--', 'p');
+  expect(kept.releaseOnCrash).toBe(false);
   const all = await runOptions(
     ...['-e', 'x', '--store', 'file:/s', '--id', 'me', '--address', 'a:1', '--address', 'b:2'],
     ...['--metadata', 'k=v=w', '--metadata', '__proto__=', '--lease', '15s', '--belief', '12s'],

@@ -96,6 +96,7 @@ describe('a campaign', () => {
   test('goes by the given options', () => {
     const again = () => false;
     const onBelief = () => {};
+    const onSeat = () => {};
     const onStatus = () => {};
     const health = { check: () => true };
     const given = {
@@ -109,6 +110,7 @@ describe('a campaign', () => {
       actors: 'declared',
       watchdog: 'kill',
       onBelief,
+      onSeat,
       onStatus,
       again,
       health,
@@ -127,6 +129,7 @@ describe('a campaign', () => {
       actors: 'declared',
       killOnOverrun: true,
       onBelief,
+      onSeat,
       onStatus,
       again,
       health,
@@ -155,6 +158,7 @@ describe('a campaign', () => {
     ['terms', { settle: true }, '`terms` has no option "settle": `lead` or `campaign` takes it'],
     ['terms', { onStatus: 1 }, 'onStatus must be a function, not 1'],
     ['terms', { onBelief: 1 }, 'onBelief must be a function, not 1'],
+    ['lead', { onSeat: 1 }, 'onSeat must be a function, not 1'],
     ['terms', { signal: {} }, 'signal must be an AbortSignal'],
     ['terms', { watchdog: true }, 'watchdog is "kill" or left out, not true'],
     ['terms', { onUnclean: [hook, 1] }, 'onUnclean takes functions, not 1'],

@@ -24,7 +24,7 @@ import type { StoppableIterator } from './iterate.ts';
 import type { MultiReadOperation, MultiReadReply } from './multi-read.ts';
 import { multiRead } from './multi-read.ts';
 import type { NodeWatch } from './node-watch.ts';
-import { watchChildren, watchNode } from './node-watch.ts';
+import { watchChildren, watchNode, watchStat } from './node-watch.ts';
 import * as operations from './operations.ts';
 import type { ClientOptions } from './options.ts';
 import { connectOptions, resolveOptions, toCredentials } from './options.ts';
@@ -482,6 +482,15 @@ export class ZooKeeper implements AsyncDisposable {
    */
   async watch(path: string, options?: CallOptions): Promise<NodeWatch<GetReply | undefined>> {
     return watchNode(this.#caller, path, options);
+  }
+
+  /**
+   * Reads the stat of a node (null if it does not exist), and promises the next change of its data
+   * or existence. It takes one request in both cases. `watch`, which reads the data, takes two for
+   * a node that does not exist.
+   */
+  async watchStat(path: string, options?: CallOptions): Promise<NodeWatch<MaybeStatReply>> {
+    return watchStat(this.#caller, path, options);
   }
 
   /** The same for the list of children. Rejects with NoNodeError. */

@@ -2,11 +2,12 @@ import type { CallOptions } from './arguments.ts';
 import { checkOptions } from './arguments.ts';
 import { boundsOf } from './bounds.ts';
 import type { Caller } from './caller.ts';
+import { exists } from './operations.ts';
 import { checkPath } from './paths.ts';
 import { opcodes } from './protocol/constants.ts';
-import type { ReadRequest } from './protocol/messages.ts';
+import type { ReadRequest, StatResponse } from './protocol/messages.ts';
 import { requests } from './protocol/requests.ts';
-import type { ChildrenReply } from './replies.ts';
+import type { ChildrenReply, MaybeStatReply } from './replies.ts';
 import { GetReply } from './replies.ts';
 import type { Operation } from './session/pending-request.ts';
 import type { OneShot, OneShotKind, WatchEvent } from './session/watch-registry.ts';
@@ -34,7 +35,7 @@ export class NodeWatch<Value> {
    */
   readonly cancel: () => void;
 
-  /** Use `client.watch` or `client.watchChildren`. */
+  /** Use `client.watch`, `client.watchStat` or `client.watchChildren`. */
   constructor(caller: Caller, kind: OneShotKind, path: string, value: Value) {
     const { watches } = caller.session;
     const serverPath = caller.chroot.toServer(path);
@@ -82,6 +83,29 @@ export async function watchNode(
     });
     if (absent !== undefined) return absent;
   }
+}
+
+/**
+ * Reads the stat of a node, and watches for the next change of its data or existence. One request
+ * in both cases, where `watchNode` needs two for a node that does not exist.
+ */
+export async function watchStat(
+  caller: Caller,
+  path: string,
+  options: CallOptions | undefined,
+): Promise<NodeWatch<MaybeStatReply>> {
+  checkOptions('watchStat', options);
+  checkPath(path);
+  // A watch of existence that is set again on the next connection reports a node that is there as
+  // created. So that of a node that is there is kept as a watch of data, as the server does.
+  const watchAs = (kind: 'data' | 'exist', value: MaybeStatReply) =>
+    new NodeWatch(caller, kind, path, value);
+  return readAndWatch<StatResponse, NodeWatch<MaybeStatReply>>(caller, path, options, {
+    watches: 'exist',
+    kind: requests.exists,
+    complete: (response, answer) => watchAs('data', exists.complete(response, answer)),
+    absent: ({ zxid, sentAt }) => watchAs('exist', { stat: null, zxid, sentAt }),
+  });
 }
 
 /** Reads the children of a node, and watches for their next change. Rejects with NoNodeError. */

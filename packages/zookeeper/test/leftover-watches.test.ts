@@ -25,6 +25,8 @@ describe('a watch that is no longer waited for', () => {
   it.each([
     ['of data', '/there', (client: ZooKeeper) => client.watch('/there')],
     ['of a node that is not there', '/absent', (client: ZooKeeper) => client.watch('/absent')],
+    ['of existence', '/there', (client: ZooKeeper) => client.watchStat('/there')],
+    ['of absence', '/absent', (client: ZooKeeper) => client.watchStat('/absent')],
     ['of children', '/there', (client: ZooKeeper) => client.watchChildren('/there')],
   ])('%s leaves the server when it is cancelled', async (_, path, watch) => {
     const { client, onServer, removals } = await setup();
@@ -72,6 +74,7 @@ describe('a watch that is no longer waited for', () => {
     for (const read of [
       (signal: AbortSignal) => client.watch('/a', { signal }),
       (signal: AbortSignal) => client.watch('/absent', { signal }),
+      (signal: AbortSignal) => client.watchStat('/a', { signal }),
       (signal: AbortSignal) => client.watchChildren('/a', { signal }),
     ]) {
       const opcode = ['getData', 'exists', 'getChildren2'] as const;

@@ -46,6 +46,7 @@ const calls: Readonly<Record<string, (zk: Any, options: unknown) => unknown>> = 
   confirm: (zk, options) => zk.confirm(['/a'], options),
   watch: (zk, options) => zk.watch('/a', options),
   watchChildren: (zk, options) => zk.watchChildren('/a', options),
+  watchStat: (zk, options) => zk.watchStat('/a', options),
   follow: (zk, options) => zk.follow('/a', options),
   followChildren: (zk, options) => zk.followChildren('/a', options),
   addWatch: (zk, options) => zk.addWatch('/a', options),

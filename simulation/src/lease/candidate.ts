@@ -8,6 +8,7 @@ import type {
   Term,
   Timing,
 } from 'incumbent';
+import type { SeatIdentity } from 'incumbent/backend';
 import type { Host } from '../harness/host.ts';
 import { Random } from '../harness/random.ts';
 import { ReadyCandidate } from '../harness/readiness.ts';
@@ -73,6 +74,8 @@ export class CandidateProcess implements Client {
   #orphanUntilMs = 0;
   #child: number | undefined;
   readonly #readiness: ReadyCandidate;
+  /** By what a witness knows its seat. */
+  #seat: SeatIdentity | undefined;
 
   constructor(sim: LeaseSimulation, host: Host, link: Link, plan: CandidatePlan, random: Random) {
     this.#sim = sim;
@@ -179,6 +182,7 @@ export class CandidateProcess implements Client {
     const child = this.#child;
     if (child !== undefined) this.#sim.endsAt(child, this.#orphanUntilMs);
     this.#sim.exit(this);
+    if (this.#seat !== undefined) this.#sim.witness?.sees(this, this.#seat, this.#orphanUntilMs);
   }
 
   // --- what is judged ---
@@ -244,6 +248,9 @@ export class CandidateProcess implements Client {
         this.#belief = deadline;
         this.#beliefToldMs = this.#sim.world.nowMs;
         if (deadline !== undefined) this.#sim.guarantees.checkBelief(this);
+      },
+      onSeat: (seat) => {
+        this.#seat = seat;
       },
       actors: plan.actors,
       takeoverDelay: plan.takeoverDelayMs,

@@ -14,6 +14,7 @@ import type { CandidateProcess } from './candidate.ts';
 import type { Client } from './network.ts';
 import type { Commit } from './server.ts';
 import type { LeaseSimulation } from './simulation.ts';
+import { Witness } from './witness.ts';
 
 export const guarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
@@ -28,6 +29,7 @@ export const guarantees = {
   fencing: 'nobody with hooks leads before they have run for every unclean predecessor',
   release: 'a seat is given back only by its holder, and only when the work has settled',
   lease: 'no seat is taken before the lease in its record has run out, unless its holder is dead',
+  witness: 'a witness gives back nothing but the seat of the process that it saw die',
   operator: 'an operator never takes the seat from its holder',
   meant: 'a request hits the term that it was meant for, and no later one',
   granted: 'what an operator was told to be recorded has stood in the record',
@@ -511,6 +513,10 @@ export class Guarantees {
     if (last !== undefined && next.token < last.token) {
       world.fail('tokens', `the record's token fell from ${last.token} to ${next.token}`);
     }
+    if (commit.writer instanceof Witness) {
+      this.#checkWitness(commit.writer, commit, previous);
+      return;
+    }
     if (process === undefined) {
       this.#checkOperator(commit, previous);
       return;
@@ -628,6 +634,34 @@ export class Guarantees {
     }
     coverage.count('releases');
     this.#checkSettled(process, last, 'vacated');
+  }
+
+  /** The record that it replaces was the last word of the dead, and says no more than that. */
+  #checkWitness({ death, name }: Witness, { record }: Commit, previous: Commit): void {
+    const { world, coverage, resource } = this.#sim;
+    const { process, token, hasWorkEnded } = death;
+    const last = previous.record;
+    const isTheirs = last?.token === token && this.#holds(process, last);
+    if (!isTheirs || process.alive || process.believes()) {
+      world.fail(
+        'witness',
+        `${name} saw term ${token} of ${process.name} die, and replaces ${describe(last)}`,
+      );
+      return;
+    }
+    if (record === undefined || record.holding !== undefined || record.token !== token) {
+      world.fail('witness', `${name} writes ${describe(record)} over ${describe(last)}`);
+      return;
+    }
+    const drop = dropsOf({ ...last, holding: undefined }, record, process.host.wallMs());
+    if (drop !== undefined) world.fail('kept', `${name} drops ${drop.what}`);
+    coverage.count('seats given back by a witness');
+    // Effects of the dead may still be on their way: that is the price of not waiting.
+    resource.excused.add(token);
+    if (last.holding?.announced === true && !hasWorkEnded) {
+      this.#unfenced.add(token);
+      coverage.count('seats given back by a witness, to be fenced');
+    }
   }
 
   #checkSettled(process: CandidateProcess, last: LeaseRecord | undefined, what: string): void {

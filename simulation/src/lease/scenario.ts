@@ -69,6 +69,8 @@ export interface Scenario {
   readonly interferes: boolean;
   /** Processes die while they write, and come back under the same id before the write lands. */
   readonly restarts: boolean;
+  /** A witness sees processes die, and gives their seats back. */
+  readonly witnesses: boolean;
   /**
    * Besides the promises, check the rule that gives them (nobody takes a seat before its lease has
    * run out). Not in every seed: the promises have to be found broken by themselves, too.
@@ -161,6 +163,7 @@ export function drawScenario(seed: number): Scenario {
     meddles,
     interferes: more.chance(0.25),
     restarts: more.chance(0.2),
+    witnesses: new Random(seed, 9).chance(0.25),
     checksRules: random.chance(0.5),
     looksAlways: random.chance(0.5),
     copies: random.chance(0.1),

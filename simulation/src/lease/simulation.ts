@@ -23,6 +23,7 @@ import { Link } from './network.ts';
 import type { CandidatePlan, NetworkPlan, Scenario } from './scenario.ts';
 import { drawScenario } from './scenario.ts';
 import { Server } from './server.ts';
+import { WitnessHost } from './witness.ts';
 
 export type Outage = 'none' | 'silent' | 'refuses' | 'read-only';
 
@@ -52,6 +53,7 @@ export class LeaseSimulation implements Simulation {
   readonly unknowable: Set<bigint> = new Set();
   readonly operator: Operator;
   readonly observer: Observer | undefined;
+  readonly witness: WitnessHost | undefined;
   network: NetworkPlan;
   outage: Outage = 'none';
   /** Faults are over. */
@@ -95,6 +97,9 @@ export class LeaseSimulation implements Simulation {
     this.operator = new Operator(this, ...bystander('op', 10));
     if (this.scenario.observes) {
       this.observer = new Observer(this, ...bystander('eye', 20), this.scenario.leaseMs);
+    }
+    if (this.scenario.witnesses) {
+      this.witness = new WitnessHost(this, ...bystander('wit', 30), new Random(seed, 32));
     }
   }
 

@@ -985,4 +985,49 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     ],
     breaks: ['ready'],
   },
+  {
+    name: 'a witness does not look whose seat it gives back',
+    edits: [
+      {
+        file: 'mechanisms/give-back-for-dead.js',
+        find: '!isSeatOf(leader, record)',
+        replace: 'record.holding === undefined',
+      },
+    ],
+    breaks: [...s1, 'witness'],
+  },
+  {
+    name: 'a witness writes over whatever has come meanwhile',
+    edits: [
+      {
+        file: 'mechanisms/give-back-for-dead.js',
+        find: '!isSeatOf(leader, record)',
+        replace: 'record.holding === undefined || (tries === 1 && !isSeatOf(leader, record))',
+      },
+    ],
+    breaks: [...s1, 'witness', 'tokens'],
+  },
+  {
+    name: 'a witness calls every end clean',
+    edits: [
+      {
+        file: 'mechanisms/give-back-for-dead.js',
+        find: 'releasedForDead(record, leader.hasWorkEnded, writing)',
+        replace: 'releasedForDead(record, true, writing)',
+      },
+    ],
+    breaks: ['fencing'],
+  },
+  {
+    name: 'a witness drops the leaders that have to be fenced',
+    edits: [
+      {
+        file: 'record/transitions.js',
+        find: 'if (!hasWorkEnded || !hasLed(holding)) {',
+        replace:
+          'record = { ...record, unfenced: [] };\n    if (!hasWorkEnded || !hasLed(holding)) {',
+      },
+    ],
+    breaks: ['fencing'],
+  },
 ];

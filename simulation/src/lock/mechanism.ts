@@ -1,13 +1,13 @@
 import { loadLibrary } from '../harness/library.ts';
 import type { Mechanism } from '../harness/mechanism.ts';
-import { queue } from '../queue/mechanism.ts';
+import { requiredEverywhere } from '../queue/mechanism.ts';
 import { QueueSimulation } from '../queue/simulation.ts';
 import { lockGround } from './ground.ts';
 import { lockGuarantees } from './guarantees.ts';
 import { lockVariants } from './variant-list.ts';
 
 const required: readonly string[] = [
-  ...queue.required,
+  ...requiredEverywhere,
   'announcements without a place',
   'leaders that are not ours',
   'leaders after one that is not ours',

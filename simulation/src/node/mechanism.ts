@@ -1,13 +1,13 @@
 import { loadLibrary } from '../harness/library.ts';
 import type { Mechanism } from '../harness/mechanism.ts';
-import { queue } from '../queue/mechanism.ts';
+import { requiredEverywhere } from '../queue/mechanism.ts';
 import { QueueSimulation } from '../queue/simulation.ts';
 import { nodeGround } from './ground.ts';
 import { nodeGuarantees } from './guarantees.ts';
 import { nodeVariants } from './variant-list.ts';
 
 const required: readonly string[] = [
-  ...queue.required,
+  ...requiredEverywhere,
   'announcements without a place',
   'leaders after one that is not ours',
   'terms of candidates that poll',

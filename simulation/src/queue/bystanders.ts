@@ -11,7 +11,7 @@ import { nameOf } from '../harness/zookeeper/tree.ts';
 import type { Spelling } from './scenario.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
 
-class Bystander implements Owner {
+export class Bystander implements Owner {
   readonly name: string;
   readonly alive = true;
   readonly host: Host;
@@ -41,20 +41,24 @@ class Bystander implements Owner {
 
   /** @param client its own, or the same by another way */
   open(contest: Contested, client: SimulatedClient = this.client): Election<unknown> {
-    const { library, scenario, world } = this.sim;
-    const backend = library.zookeeper(client as never, {
-      layout: scenario.layout,
-      root: this.#spelling.root,
-      tickTime: scenario.ensemble.tickMs,
-      recheck: scenario.recheckMs,
-    }) as Backend<unknown>;
+    const { library, world } = this.sim;
     return library.createElection({
       name: contest.name,
       clock: this.host.clockOf(this),
       random: () => world.random.next(),
       onTrouble: () => {},
-      backend,
+      backend: this.backend(client),
     });
+  }
+
+  protected backend(client: SimulatedClient): Backend<unknown> {
+    const { library, scenario } = this.sim;
+    return library.zookeeper(client as never, {
+      layout: scenario.layout,
+      root: this.#spelling.root,
+      tickTime: scenario.ensemble.tickMs,
+      recheck: scenario.recheckMs,
+    }) as Backend<unknown>;
   }
 }
 

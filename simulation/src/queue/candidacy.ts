@@ -8,6 +8,7 @@ import type {
   Term,
   Timing,
 } from 'incumbent';
+import type { SeatIdentity } from 'incumbent/backend';
 import { Random } from '../harness/random.ts';
 import { ReadyCandidate } from '../harness/readiness.ts';
 import type { TermEntry } from './guarantees.ts';
@@ -51,6 +52,8 @@ export class Candidacy {
   /** A child of it acts on as the leader, after its crash. */
   #orphanUntilMs = 0;
   readonly #readiness: ReadyCandidate;
+  /** By what a witness knows its seat. */
+  #seat: SeatIdentity | undefined;
 
   constructor(
     sim: QueueSimulation,
@@ -139,6 +142,11 @@ export class Candidacy {
   }
 
   crash(): void {
+    this.#leaveChild();
+    if (this.#seat !== undefined) this.#sim.witness?.sees(this, this.#seat, this.#orphanUntilMs);
+  }
+
+  #leaveChild(): void {
     // A child of the work, which whatever holds it ends within the belief.
     if (this.running === undefined || !this.#mayBelieve() || !this.#random.chance(0.5)) return;
     const leftMs = this.#beliefLeftMs() / Math.max(this.process.host.errors.monotonicRate, 1);
@@ -208,6 +216,9 @@ export class Candidacy {
         this.#belief = deadline;
         this.#beliefToldMs = this.#sim.world.nowMs;
         this.contest.guarantees.checkBelief(this, deadline);
+      },
+      onSeat: (seat) => {
+        this.#seat = seat;
       },
       takeoverDelay: plan.takeoverDelayMs,
       hookTimeout: plan.hookTimeoutMs,

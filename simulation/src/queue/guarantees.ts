@@ -16,6 +16,7 @@ import type { Candidacy } from './candidacy.ts';
 import { addressOf } from './candidacy.ts';
 import type { QueueProcess } from './process.ts';
 import type { Contested, QueueSimulation } from './simulation.ts';
+import type { SeenDeath } from './witness.ts';
 
 export const queueGuarantees = {
   belief: 'no two terms evaluate isLeading() to true at the same instant (S1)',
@@ -33,6 +34,7 @@ export const queueGuarantees = {
   fencing: 'nobody with hooks leads before they have run for every unclean predecessor',
   release: 'an end is recorded as clean only by the leader, and only when its work has settled',
   predecessor: 'a term is told the truth about its predecessor',
+  witness: 'a witness gives back nothing but the seat of the process that it saw die',
   operator: 'an operator never takes the record from its leader',
   meant: 'a request hits the term that it was meant for, and no later one',
   granted: 'what an operator was told to be recorded has stood in the record',
@@ -428,11 +430,12 @@ export class QueueGuarantees {
     if (operations.some((operation) => operation.type === 'set' && operation.path === path)) {
       this.#onRecord(this.#recordIn(node?.data), session, transaction, operations);
     }
+    const isWitness = this.sim.witness?.writes.has(operations) === true;
     // After the record: what an operator removes has to stand beside what it writes.
     for (const [changed, child] of transaction.changes) {
       if (child !== undefined) continue;
       const place = this.placeAt(changed);
-      if (place !== undefined) this.#onVanished(place, session, why);
+      if (place !== undefined) this.#onVanished(place, session, why, isWitness);
     }
   }
 
@@ -460,7 +463,12 @@ export class QueueGuarantees {
     return (type === 'check' || type === 'create') && parentOf(path) === this.contest.path;
   }
 
-  #onVanished(place: string, session: bigint, why: 'expired' | 'by hand' | 'own'): void {
+  #onVanished(
+    place: string,
+    session: bigint,
+    why: 'expired' | 'by hand' | 'own',
+    isWitness: boolean,
+  ): void {
     const { world, coverage } = this.sim;
     const owner = this.sim.ownerOf(place);
     if (why === 'expired') {
@@ -475,7 +483,7 @@ export class QueueGuarantees {
       // Of an operator that has given up it is not known any more what it has asked for.
       const isBeingEnded = requests.length > 0 && requests.every((what) => what === 'end');
       // A candidate whose node was deleted by hand may take another one's for its own.
-      const isByOperator = this.sim.processOf(session) === undefined;
+      const isByOperator = this.sim.processOf(session) === undefined && !isWitness;
       if (isByOperator && isBeingEnded && this.#record?.ended !== true) {
         world.fail('promoted', 'places are taken away before the election is marked as ended');
       }
@@ -533,6 +541,11 @@ export class QueueGuarantees {
     }
     const changesHands =
       record.holding !== undefined && record.holding.place !== before?.holding?.place;
+    const death = this.sim.witness?.writes.get(operations);
+    if (death !== undefined) {
+      this.#checkWitness(death, last, record);
+      return;
+    }
     if (candidacy === undefined) {
       this.#checkOperator(before, this.lastLed(record));
       const request = this.sim.operator.requests.get(operations);
@@ -707,6 +720,37 @@ export class QueueGuarantees {
     const isOurs = this.announcements.has(before.token);
     if (isSameTerm && (isSameWrite || !isOurs)) return;
     this.sim.world.fail('operator', 'an operator changed who leads, its token, nonce or belief');
+  }
+
+  /** The record that it replaces is that of the dead, and its place goes with it. */
+  #checkWitness(
+    { candidacy, token, hasWorkEnded }: SeenDeath,
+    last: QueueRecord | undefined,
+    record: QueueRecord,
+  ): void {
+    const { world, coverage } = this.sim;
+    const announcement = this.announcements.get(token);
+    const isTheirs = last?.token === token && announcement?.by?.process === candidacy.process;
+    const acts = candidacy.process.alive || candidacy.isOrphaned;
+    if (!isTheirs || last?.holding === undefined || acts) {
+      const what = describeRecord(last);
+      world.fail('witness', `term ${token} of ${candidacy.name} died, ${what} is replaced`);
+      return;
+    }
+    const isThere = this.sim.nodeOf(last.holding.place) !== undefined;
+    if (record.holding !== undefined || record.token !== token || isThere) {
+      const place = isThere ? 'keeps' : 'deletes';
+      world.fail('witness', `a witness writes ${describeRecord(record)}, and ${place} the place`);
+      return;
+    }
+    const drop = dropsOf(operatorStateOf(last), operatorStateOf(record), world.nowMs);
+    if (drop !== undefined) world.fail('kept', `a witness drops ${drop.what}`);
+    coverage.count('seats given back by a witness');
+    // Effects of the dead may still be on their way: that is the price of not waiting.
+    this.contest.resource.excused.add(token);
+    if (hasWorkEnded) return;
+    this.#unfenced.add(token);
+    coverage.count('seats given back by a witness, to be fenced');
   }
 
   #checkRequest(

@@ -5,7 +5,8 @@ import { queueGuarantees } from './guarantees.ts';
 import { QueueSimulation } from './simulation.ts';
 import { queueVariants } from './variant-list.ts';
 
-const required: readonly string[] = [
+/** Also of the lock and of the node. */
+export const requiredEverywhere: readonly string[] = [
   'terms',
   'releases',
   'terms after a clean end',
@@ -72,6 +73,13 @@ const required: readonly string[] = [
   'ended: not-ready',
   'ended: stalled',
   'ended: election-ended',
+];
+
+const required: readonly string[] = [
+  ...requiredEverywhere,
+  'seats given back by a witness',
+  'seats given back by a witness, to be fenced',
+  'seats that a witness found to be gone',
 ];
 
 /** The place in a queue, on ZooKeeper. */

@@ -67,6 +67,7 @@ export interface QueueScenario {
   /** As of the lease. */
   readonly interferes: boolean;
   readonly restarts: boolean;
+  readonly witnesses: boolean;
   readonly hosts: readonly HostPlan[];
   readonly link: LinkPlan;
   readonly ensemble: EnsemblePlan;
@@ -159,6 +160,8 @@ export function drawQueueScenario(seed: number, always?: QueueScenario['layout']
     crowded,
     interferes: more.chance(0.25),
     restarts: more.chance(0.2),
+    // A lock has no write that gives it back for another.
+    witnesses: always === undefined && new Random(seed, 9).chance(0.25),
     hosts,
     link: {
       latencyMs: shortestMs * random.pick([0.0002, 0.001, 0.003]),

@@ -23,6 +23,7 @@ import type { QueueGuarantees, TermEntry } from './guarantees.ts';
 import { describeRecord } from './guarantees.ts';
 import { QueueProcess } from './process.ts';
 import type { ProcessPlan, QueueScenario } from './scenario.ts';
+import { QueueWitness } from './witness.ts';
 
 /** A host, what runs on it now, and what will run on it again. */
 export interface Seat {
@@ -59,6 +60,7 @@ export class QueueSimulation implements Simulation {
   readonly processes: Set<QueueProcess> = new Set();
   readonly operator: QueueOperator;
   readonly observer: QueueObserver | undefined;
+  readonly witness: QueueWitness | undefined;
   /** Told of the next announcement, once. */
   onAnnounced: ((place: string) => void) | undefined;
   /** Faults are over. */
@@ -106,6 +108,10 @@ export class QueueSimulation implements Simulation {
     this.operator = new QueueOperator(this, host('op', 31), this.#link(32), operator);
     if (scenario.observes) {
       this.observer = new QueueObserver(this, host('eye', 33), this.#link(34), observer);
+    }
+    if (scenario.witnesses) {
+      const random = new Random(seed, 37);
+      this.witness = new QueueWitness(this, host('wit', 35), this.#link(36), operator, random);
     }
   }
 

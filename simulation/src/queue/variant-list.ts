@@ -573,4 +573,37 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     edits: [{ file: 'mechanisms/queue/announcement.js', find: 'ready: shown.ready,', replace: '' }],
     breaks: ['ready'],
   },
+  {
+    name: 'queue: a witness does not look whose seat it gives back',
+    edits: [
+      {
+        file: 'mechanisms/give-back-for-dead.js',
+        find: '!isSeatOf(leader, record)',
+        replace: 'record.holding === undefined',
+      },
+    ],
+    breaks: ['witness', 'waiting', 'belief'],
+  },
+  {
+    name: 'queue: a witness writes the record, and leaves the place',
+    edits: [
+      {
+        file: 'mechanisms/queue/give-back-for-dead.js',
+        find: 'remove: place === undefined ? [] : [place]',
+        replace: 'remove: []',
+      },
+    ],
+    breaks: ['witness'],
+  },
+  {
+    name: 'queue: a witness calls every end clean',
+    edits: [
+      {
+        file: 'mechanisms/give-back-for-dead.js',
+        find: 'releasedForDead(record, leader.hasWorkEnded, writing)',
+        replace: 'releasedForDead(record, true, writing)',
+      },
+    ],
+    breaks: ['fencing'],
+  },
 ];

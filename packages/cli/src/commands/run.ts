@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
 import { createElection, formatDuration, parseDuration, StoreUnsuitableError } from 'incumbent';
 import { missingPlace } from '../ask.ts';
@@ -7,11 +8,13 @@ import type { Context, OpenStore } from '../context.ts';
 import { fileSystemType, fileSystemWarnings } from '../doctor/file-system.ts';
 import { othersThan } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
+import type { Heir } from '../guard/index.ts';
 import { findProgram } from '../guard/index.ts';
 import type { GuardProcess } from '../guard/spawn.ts';
-import type { RunOptions } from '../options.ts';
+import type { RunOptions, TimingFlags } from '../options.ts';
 import { isLedOnce } from '../output/describe.ts';
 import { EventLog } from '../run/events.ts';
+import type { Bequest } from '../run/give-seat-back.ts';
 import { GuardKeeper } from '../run/guard-keeper.ts';
 import { fenceHook } from '../run/leadership.ts';
 import { patienceMs } from '../run/reach-store.ts';
@@ -20,6 +23,8 @@ import { Runner } from '../run/runner.ts';
 import { requireCommand, runShellCheck, shortestCheckMs } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
 
+/** The built one, also for our own tests. */
+const heirFile = fileURLToPath(new URL('../../dist/run/give-seat-back.js', import.meta.url));
 /** Longer than this a start does not wait for a hint. */
 const hintMs = 2_000;
 
@@ -100,6 +105,7 @@ export async function run(
       stopMarginMs,
       killMarginMs: killMarginMs(election.timing),
       stdin: options.stdin === true,
+      ...(options.releaseOnCrash && { heir: heirOf(options, context) }),
       onTrouble: ({ code, message }) =>
         events.emit({ event: 'trouble', sentence: message, fields: { code } }),
     },
@@ -118,6 +124,7 @@ export async function run(
   const campaign: CampaignOnceOptions & { holdAtLeast?: string } = {
     actors: 'declared',
     onBelief: (deadline) => guard.belief(deadline),
+    ...(options.releaseOnCrash && { onSeat: (seat) => guard.seat(seat) }),
     onUnclean: onUnclean.map((command) => fenceHook(command, programEnv, cwd, runner)),
     ...(readiness === undefined ? {} : { ready: 'manual', readyTimeout: readiness.withinMs }),
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
@@ -150,6 +157,16 @@ export async function run(
   } finally {
     stopFollowing?.();
   }
+}
+
+/** The process that gives our seat back when we and the program are dead. */
+function heirOf({ election, store, json, ...flags }: RunOptions, { env, cwd }: Context): Heir {
+  const { lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout } = flags;
+  const timing: TimingFlags = definedEntries({
+    ...{ lease, belief, stopMargin, renewEvery, operationTimeout, stopTimeout },
+  });
+  const input: Bequest = { election, store, timing, json: json === true, pid: process.pid };
+  return { argv: [heirFile], cwd, env: definedEntries(env), input };
 }
 
 /** Tells where the election is held, makes what is missing there, and warns of what looks wrong. */

@@ -9,7 +9,7 @@ import { findProgram } from './find-program.ts';
 import { gate } from './gate.ts';
 import type { GuardedProgram } from './program.ts';
 import { Program } from './program.ts';
-import type { FromGuard, ToGuard } from './protocol.ts';
+import type { FromGuard, Heir, ToGuard } from './protocol.ts';
 import { monotonicMs } from './protocol.ts';
 import { GuardProcess } from './spawn.ts';
 import type { Deferred } from './wait.ts';
@@ -22,6 +22,8 @@ export interface GuardOptions {
   readonly killMarginMs: number;
   /** Programs read our stdin. Default: they read /dev/null. */
   readonly stdin?: boolean;
+  /** Gives the seat back when we and the program are dead. Default: the seat runs out. */
+  readonly heir?: Heir;
   /** Gets trouble that no promise reports, for a line on stderr. Must not throw. */
   readonly onTrouble?: (trouble: GuardError) => void;
 }
@@ -99,6 +101,7 @@ export class Guard {
       throw new GuardError('GUARD_FAILED', `the guard could not be started: ${error.message}`);
     }
     const guard = new Guard(child, child.pid, options);
+    if (options.heir !== undefined) guard.#send({ do: 'heir', heir: options.heir });
     try {
       await bounded(guard.#up.promise, startWithinMs, 'the guard to start', signal);
     } catch (error) {
@@ -141,6 +144,14 @@ export class Guard {
     if (deadline === undefined) this.#belief.clear();
     else this.#belief.set(deadline);
     this.#send({ do: 'belief', deadline: deadline ?? null });
+  }
+
+  /**
+   * Tells the heir's facts of our seat, before they can matter; undefined: there is no seat to give
+   * back. Only for a guard that holds all programs of that term.
+   */
+  seat(seat: object | undefined): void {
+    this.#send({ do: 'seat', seat: seat ?? null });
   }
 
   /**

@@ -6,4 +6,4 @@ export type { GuardOptions, ProgramSpec } from './guard.ts';
 export { Guard } from './guard.ts';
 export { withoutNodeVariables } from './node-variables.ts';
 export type { GuardedProgram } from './program.ts';
-export type { ForwardedSignal, ProgramExit } from './protocol.ts';
+export type { ForwardedSignal, Heir, ProgramExit } from './protocol.ts';

@@ -21,7 +21,22 @@ export type ToGuard =
   | { readonly do: 'go'; readonly id: number }
   | { readonly do: 'stop'; readonly id: number; readonly killAtMs: number }
   | { readonly do: 'signal'; readonly id: number; readonly name: ForwardedSignal }
+  | { readonly do: 'heir'; readonly heir: Heir }
+  /** The heir's facts of the present seat. Null: there is none to give back. */
+  | { readonly do: 'seat'; readonly seat: object | null }
   | { readonly do: 'leave' };
+
+/**
+ * A process that the guard starts when the supervisor and the program are dead. It gets `input` and
+ * the seat as JSON on its stdin: they may hold secrets.
+ */
+export interface Heir {
+  /** For Node: a script and its arguments. */
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly input: object;
+}
 
 export type FromGuard =
   | { readonly say: 'up' }

@@ -22,7 +22,7 @@ export class GuardProcess {
   /** Imports little, so that Node starts for the guard while this process reads its own code. */
   constructor(stdin: boolean) {
     keepOutputBlocking();
-    this.child = spawn(process.execPath, [...smallMemory, guardFile], {
+    this.child = spawn(process.execPath, [...smallMemory, guardFile, String(process.pid)], {
       // A session of its own: a terminal's Ctrl-C or Ctrl-Z is for us.
       detached: true,
       stdio: [stdin ? 'inherit' : 'ignore', 'inherit', 'inherit', 'pipe', 'pipe'],

@@ -1,4 +1,5 @@
 import type { Deadline } from 'incumbent';
+import type { SeatIdentity } from 'incumbent/backend';
 import type { GuardOptions } from '../guard/index.ts';
 import { Guard } from '../guard/index.ts';
 import type { GuardProcess } from '../guard/spawn.ts';
@@ -12,6 +13,12 @@ export class GuardKeeper {
   #guard: Promise<Guard>;
   #running: Guard | undefined;
   #belief: Deadline | undefined;
+  #seat: SeatIdentity | undefined;
+  /**
+   * The term of a guard that was lost or left alone. Its program may live on, and the next guard
+   * does not know of it.
+   */
+  #forfeited: string | undefined;
 
   /** @param early the process of the first guard */
   constructor(options: GuardOptions, early?: GuardProcess) {
@@ -35,6 +42,12 @@ export class GuardKeeper {
     this.#tell(this.#running);
   }
 
+  /** The seat that is given back if we die; undefined: there is none. */
+  seat(seat: SeatIdentity | undefined): void {
+    this.#seat = seat;
+    this.#tellSeat(this.#running);
+  }
+
   /**
    * Leaves the guard alone with a program that does not die of KILL, and starts another one. The old
    * one goes on killing, and ends with its program.
@@ -42,6 +55,7 @@ export class GuardKeeper {
   replace(): void {
     const old = this.#running;
     this.#running = undefined;
+    this.#forfeited = this.#seat?.token;
     this.#guard = this.#start();
     old?.abandon();
   }
@@ -63,12 +77,19 @@ export class GuardKeeper {
     this.#running = guard;
     this.#tell(guard);
     void guard.lost.then(() => {
-      if (this.#running === guard) this.#running = undefined;
+      if (this.#running !== guard) return;
+      this.#running = undefined;
+      this.#forfeited = this.#seat?.token;
     });
     return guard;
   }
 
   #tell(guard: Guard | undefined): void {
     guard?.belief(this.#belief);
+    this.#tellSeat(guard);
+  }
+
+  #tellSeat(guard: Guard | undefined): void {
+    if (this.#seat === undefined || this.#seat.token !== this.#forfeited) guard?.seat(this.#seat);
   }
 }

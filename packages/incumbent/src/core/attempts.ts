@@ -1,5 +1,5 @@
 import type { Instant } from '../base/clock.ts';
-import type { SeatState } from './contest.ts';
+import type { Candidacy, SeatState, SeatWrite } from './contest.ts';
 
 /** A write whose outcome may turn out later. */
 export interface Attempt {
@@ -74,13 +74,17 @@ export class OwnWrites {
 export class Attempts {
   static readonly limit = 16;
   readonly #own: OwnWrites;
+  readonly #listener: Pick<Candidacy, 'onWrite'>;
   #attempts: readonly (Attempt & { readonly nonce: string })[] = [];
 
-  constructor(own: OwnWrites) {
+  /** @param listener told of each write before it is sent */
+  constructor(own: OwnWrites, listener: Pick<Candidacy, 'onWrite'> = {}) {
     this.#own = own;
+    this.#listener = listener;
   }
 
-  add(nonce: string, attempt: Attempt): void {
+  add({ nonce, token }: SeatWrite, attempt: Attempt): void {
+    this.#listener.onWrite?.({ nonce, token });
     this.#own.add(nonce, attempt.sentAt);
     this.#attempts = [...this.#attempts, { ...attempt, nonce }].slice(-Attempts.limit);
   }

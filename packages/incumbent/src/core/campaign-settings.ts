@@ -2,6 +2,7 @@ import type { CandidateInfo } from '../base/candidate.ts';
 import type { Deadline } from '../base/deadline.ts';
 import type { UncleanLeader } from '../record/record.ts';
 import type { HealthOptions } from './health.ts';
+import type { SeatIdentity } from './seat-identity.ts';
 import type { CandidateStatus } from './status.ts';
 
 /** The second argument of a fence hook. */
@@ -44,5 +45,6 @@ export interface CampaignSettings {
   readonly actors: 'self' | 'declared';
   readonly readiness: Readiness | undefined;
   readonly onBelief: ((deadline: Deadline | undefined) => unknown) | undefined;
+  readonly onSeat: ((seat: SeatIdentity | undefined) => void) | undefined;
   readonly onStatus: ((status: CandidateStatus) => void) | undefined;
 }

@@ -14,12 +14,14 @@ import type {
   Scope,
   Seat,
   SeatState,
+  SeatWrite,
   WaitMode,
 } from './contest.ts';
 import type { DiagnosticSource } from './diagnostics.ts';
 import { publish } from './diagnostics.ts';
 import { HealthGate } from './health.ts';
 import { HeldTerm } from './held-term.ts';
+import { SeatTeller } from './seat-identity.ts';
 import { StatusTeller } from './status.ts';
 import type { Watchdog } from './watchdog.ts';
 
@@ -55,6 +57,7 @@ export class Campaign<Guard> implements Candidacy {
   readonly #health: HealthGate | undefined;
   #stopHealth: AbortController | undefined;
   readonly #status: StatusTeller | undefined;
+  readonly #seats: SeatTeller | undefined;
   readonly #watchdog: Watchdog | undefined;
   readonly #aside: StandAside;
   #why: NotElectedReason | undefined;
@@ -80,6 +83,12 @@ export class Campaign<Guard> implements Candidacy {
         scope.onTrouble('onStatus', error),
       );
     }
+    const { onSeat } = settings;
+    if (onSeat !== undefined) {
+      this.#seats = new SeatTeller(settings.candidate, onSeat, (error) =>
+        scope.onTrouble('onSeat', error),
+      );
+    }
     if (settings.health !== undefined) {
       this.#health = new HealthGate(settings.health, scope, this.#source);
       this.#stopHealth = new AbortController();
@@ -89,6 +98,7 @@ export class Campaign<Guard> implements Candidacy {
 
   /** Ends the health checks. Terms end by themselves. */
   close(): void {
+    this.#seats?.onOver();
     this.#stopHealth?.abort();
     publish('incumbent:campaign-ended', this.#source, {});
   }
@@ -231,6 +241,10 @@ export class Campaign<Guard> implements Candidacy {
     if (this.#learn(why)) this.#status?.waits(why);
   }
 
+  onWrite(write: SeatWrite): void {
+    this.#seats?.onWrite(write);
+  }
+
   /** @returns true when the reason is a new one */
   #learn(why: NotElectedReason | undefined): boolean {
     const isNews = why !== undefined && !sameReason(this.#why, why);
@@ -260,6 +274,7 @@ export class Campaign<Guard> implements Candidacy {
     const stopWatchingHealth = this.#watchHealth(term);
     void term.ended.then(({ reason, error }) => {
       this.#term = undefined;
+      this.#seats?.onOver();
       // The error of a withdrawal is only the reason of the signal that asked for it.
       const isAsked = reason === 'withdrawn' && error === signal.reason;
       const cause = isVoluntary(reason) ? error : (error ?? term.signal.reason);

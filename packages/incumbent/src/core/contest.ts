@@ -19,6 +19,7 @@ import type {
   View,
 } from '../record/record.ts';
 import type { LiftedHold } from './holds.ts';
+import type { Turns } from './turns.ts';
 
 /** A process of this machine that acts for a term. */
 export interface ActorProcess {
@@ -148,6 +149,12 @@ export interface QueuePosition {
   readonly following: string | undefined;
 }
 
+/** A write of the record by which a candidate takes its seat, or confirms it. */
+export interface SeatWrite {
+  readonly token: bigint;
+  readonly nonce: string;
+}
+
 /** The candidate, as a contest asks and tells it during a campaign. */
 export interface Candidacy {
   /**
@@ -163,6 +170,8 @@ export interface Candidacy {
    * counts.
    */
   onWaiting(why: NotElectedReason): void;
+  /** Told before each such write is sent: afterwards it may have landed, whatever we hear. */
+  onWrite?(write: SeatWrite): void;
 }
 
 /**
@@ -249,6 +258,20 @@ export interface AdminResult {
   readonly lifted?: LiftedHold;
 }
 
+/** A leader that is dead, and what its witness knows of its seat. */
+export interface DeadLeader {
+  readonly id: string;
+  readonly incarnation: string;
+  readonly token: bigint;
+  /**
+   * The writes of the record that it may have sent in this term. The incarnation is no proof: a
+   * copy of the process has the same one, and may still lead.
+   */
+  readonly nonces: readonly string[];
+  /** The work is dead as well, so the term ended clean. False: the next leader has to fence it. */
+  readonly hasWorkEnded: boolean;
+}
+
 /** Handed to a mechanism by the core. */
 export interface Scope {
   readonly election: string;
@@ -267,6 +290,8 @@ export interface Scope {
   readonly onAnswer?: (isAnswered: boolean) => void;
   /** True: at its first use, a store makes the things that `init` would make. */
   readonly makesMissing?: boolean;
+  /** Bounds how many candidates of one backend ask for a seat at once. Left out: no bound. */
+  readonly turns?: Pick<Turns, 'take'>;
 }
 
 /** One election on one backend. */
@@ -289,6 +314,14 @@ export interface ElectionBackend<Guard> {
    * be candidates: they know no other request.
    */
   readonly deleteCandidates?: ((signal: AbortSignal) => Promise<AdminResult>) | undefined;
+  /**
+   * Gives back the seat of a leader whose death the caller has seen. One conditional write, which
+   * touches nothing but that very term. Only where the mechanism has such a write.
+   * @returns false when the record does not name that term (any more)
+   */
+  readonly giveBackFor?:
+    | ((leader: DeadLeader, signal: AbortSignal) => Promise<boolean>)
+    | undefined;
   readonly canListCandidates: boolean;
   /** The leader (first) and the waiting candidates. Only where the store can list them. */
   candidates(signal: AbortSignal): Promise<readonly CandidateInfo[]>;

@@ -49,6 +49,7 @@ import { checkElectionOptions, checkSignalOption, resolveCampaign } from './opti
 import { runWork } from './run-work.ts';
 import type { Term } from './term.ts';
 import { TroubleTeller } from './trouble.ts';
+import { Turns } from './turns.ts';
 import { startWatchdog } from './watchdog.ts';
 
 interface SignalOption {
@@ -241,6 +242,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       onTrouble: trouble.tell,
       onAnswer: trouble.onAnswer,
       makesMissing: options.init === 'auto',
+      turns: Turns.of(options.backend, clock),
     };
     // Checks the name against the store's rules. It does no I/O.
     this.#opened = this.backend.open(this.#scope);

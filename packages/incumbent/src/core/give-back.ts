@@ -74,8 +74,10 @@ export class GiveBack<Guard> {
     const heldMs = Math.min(this.#heldMostMs, this.#heldUntilUnixMs - toUnixMs);
     // A hold comes before a hand-over: the named candidate has to wait as well.
     const kept = heldMs > 0 ? { reserveMs: heldMs } : this.#reservation;
-    const released = await this.#bounded('releasing', (signal) =>
-      this.#seat.release({ ...end, toUnixMs, ...kept }, signal),
+    const released = await this.#inTurn(() =>
+      this.#bounded('releasing', (signal) =>
+        this.#seat.release({ ...end, toUnixMs, ...kept }, signal),
+      ),
     );
     return released === true;
   }
@@ -83,6 +85,28 @@ export class GiveBack<Guard> {
   /** Leaves the seat to run out. Never rejects. */
   async abandon(): Promise<void> {
     await this.#bounded('leaving the seat', (signal) => this.#seat.abandon(signal));
+  }
+
+  /**
+   * A process that ends gives all its seats back in one moment. Each operation has its time, so they
+   * must not wait for each other in the client. A seat that has waited long enough goes all the same:
+   * its successors wait, too.
+   * @param giveBack never rejects
+   */
+  async #inTurn<T>(giveBack: () => Promise<T>): Promise<T> {
+    const { clock, timing, turns } = this.#scope;
+    if (turns === undefined) return giveBack();
+    const late = new AbortController();
+    const timer = clock.setTimer(() => late.abort(), timing.operationTimeoutMs);
+    try {
+      const begin = () => {
+        timer.cancel();
+        return giveBack();
+      };
+      return await turns.take(begin, late.signal, true);
+    } catch {
+      return giveBack();
+    }
   }
 
   /** Uses a fresh signal: the signal that asked us to stop must not cut this short. */

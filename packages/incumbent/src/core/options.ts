@@ -13,6 +13,7 @@ import type { TimingOptions } from '../base/timing.ts';
 import type { CampaignSettings, FenceHook, Readiness } from './campaign-settings.ts';
 import type { Backend, SeatState } from './contest.ts';
 import type { HealthOptions } from './health.ts';
+import type { SeatIdentity } from './seat-identity.ts';
 import type { CandidateStatus } from './status.ts';
 import type { Proclamation } from './term.ts';
 import type { Trouble } from './trouble.ts';
@@ -103,6 +104,13 @@ export interface CampaignOptions {
    * with a `Countdown`.
    */
   readonly onBelief?: (deadline: Deadline | undefined) => void;
+  /**
+   * Called before each write of the record that takes the seat or confirms it, and with undefined
+   * when the term has ended. Another process of this machine that then sees this one die can give
+   * the seat back (`giveBackSeat` of `incumbent/backend`), so that no candidate waits for the
+   * lease.
+   */
+  readonly onSeat?: (seat: SeatIdentity | undefined) => void;
 }
 
 /** The options of `campaign`: those of `terms`, and how long to wait. */
@@ -185,6 +193,7 @@ const termsNames: Record<keyof CampaignOptions, true> = {
   watchdog: true,
   onStatus: true,
   onBelief: true,
+  onSeat: true,
 };
 
 /** The calls of an election that begin a campaign. */
@@ -271,6 +280,7 @@ export function resolveCampaign(
     throw new InvalidOptionError('watchdog goes by the clocks of the machine: leave out `clock`');
   }
   checkFunction('onBelief', onBelief);
+  checkFunction('onSeat', options.onSeat);
   checkFunction('onStatus', options.onStatus);
   checkFunction('again', options.again);
   checkSignal(signal);
@@ -298,6 +308,7 @@ export function resolveCampaign(
     actors,
     readiness: checkReadiness(options),
     onBelief,
+    onSeat: options.onSeat,
     onStatus: options.onStatus,
     killOnOverrun: watchdog === 'kill',
     waitMs,

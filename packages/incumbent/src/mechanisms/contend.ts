@@ -56,13 +56,19 @@ export async function contend<Seat>(
   scope: Scope,
   signal: AbortSignal,
 ): Promise<Seat | undefined> {
+  const { turns } = scope;
   let hasWon = false;
+  let hasTried = false;
   let failures = 0;
   try {
     for (;;) {
       let pauseMs: number;
       try {
-        const verdict = await contender.attempt();
+        const verdict =
+          turns === undefined
+            ? await contender.attempt()
+            : await turns.take(() => contender.attempt(), signal, hasTried);
+        hasTried = true;
         switch (verdict.kind) {
           case 'won':
             hasWon = true;

@@ -153,6 +153,37 @@ export function released<Record extends AnyRecord>(
   };
 }
 
+// --- by a witness of the leader's death ---
+
+/**
+ * Gives the seat of a dead leader back. A hold stays: the job was done, and is not to be done again
+ * before then.
+ * @param hasWorkEnded the work is dead as well. False: the next leader has to fence it
+ */
+export function releasedForDead<Record extends AnyRecord>(
+  record: Record,
+  hasWorkEnded: boolean,
+  { nonce, wallMs }: Writing,
+): Record {
+  const { holding, token } = record;
+  if (holding === undefined) return record;
+  const { candidate, electedAtUnixMs: fromUnixMs, held, revoked: isRevoked } = holding;
+  const heldMs = held === undefined ? 0 : Math.min(held.ms, held.untilUnixMs - wallMs);
+  const isHeld = held !== undefined && heldMs > 0 && !isRevoked;
+  const reservation = isHeld
+    ? { for: undefined, reserveMs: heldMs, untilUnixMs: held.untilUnixMs }
+    : undefined;
+  if (!hasWorkEnded || !hasLed(holding)) {
+    return { ...vacated(record, false, { nonce, wallMs }), reservation };
+  }
+  const { id, incarnation } = candidate;
+  const times = { fromUnixMs, toUnixMs: wallMs };
+  // Readers of earlier versions refuse a reason that they do not know.
+  const term = { token, id, incarnation, ...times, why: 'work-failed' as const };
+  const history = appendTerm(record.history, term);
+  return { ...record, nonce, holding: undefined, reservation, history };
+}
+
 // --- by operators: the leader stays on record, with all fields by which it knows its own writes
 // ---
 

@@ -4,9 +4,12 @@ import { ElectionEndedError, NotElectedError } from '../base/errors.ts';
 import type { EndReason } from '../base/reasons.ts';
 import { Deferred } from '../base/wait.ts';
 import type { Backend } from '../core/contest.ts';
+import { giveBackSeat } from '../core/give-back-seat.ts';
+import type { SeatIdentity } from '../core/seat-identity.ts';
 import type { Term } from '../core/term.ts';
 import type { View } from '../record/record.ts';
 import type { Scenario } from './conformance.ts';
+import type { Context } from './scenario-support.ts';
 import {
   aborted,
   background,
@@ -19,6 +22,40 @@ import {
   within,
   withoutTrouble,
 } from './scenario-support.ts';
+
+/** A leads and then stands still, as if it had died: nothing of it is sent any more. */
+async function deadLeader(context: Context) {
+  const clock = new StoppableClock(context.clock);
+  const a = await candidate(context, 'a', { clock });
+  context.onCleanUp(() => clock.goOn());
+  const b = await candidate(context, 'b');
+  let told: SeatIdentity | undefined;
+  const first = await within(
+    context,
+    4,
+    a.campaign({
+      onSeat: (seat) => {
+        told = seat;
+      },
+    }),
+  );
+  clock.stop();
+  const seat = () => told;
+  return { b, first, seat, clock };
+}
+
+async function giveBack(
+  context: Context,
+  seat: SeatIdentity | undefined,
+  hasWorkEnded = true,
+): Promise<boolean | undefined> {
+  // Where the mechanism has no such write, no witness is told of the seat.
+  if (seat === undefined) return undefined;
+  const { election: name, clock, leaseMs: lease } = context;
+  const { signal } = new AbortController();
+  const backend = await context.open();
+  return giveBackSeat({ name, backend, clock, lease, seat, hasWorkEnded, signal });
+}
 
 /** The rules that every backend has to keep. Run them with `runConformance`. */
 export const electionScenarios: readonly Scenario<Backend>[] = [
@@ -110,6 +147,66 @@ export const electionScenarios: readonly Scenario<Backend>[] = [
       const next = await within(context, 1, b.campaign());
       assert.equal(next.predecessor?.clean, true);
       await end(context, next);
+    },
+  },
+  {
+    name: 'a witness of its death gives the seat of a leader back, and what the dead one sends later changes nothing',
+    async run(context) {
+      const { b, first, seat, clock } = await deadLeader(context);
+      const fenced: string[] = [];
+      const onUnclean = (predecessor: { id: string }) => void fenced.push(predecessor.id);
+      const following = background(b.campaign({ onUnclean }));
+      const isGivenBack = await giveBack(context, seat());
+      // Not every mechanism has such a write. Then its lease runs out.
+      if (isGivenBack !== undefined) {
+        assert.equal(isGivenBack, true);
+        const second = await within(context, 0.7, following);
+        assert.ok(second.token > first.token);
+        assert.deepEqual(fenced, []);
+        assert.deepEqual([second.predecessor?.id, second.predecessor?.clean], ['a', true]);
+        assert.equal(await giveBack(context, seat()), false, 'the seat of its successor');
+        clock.goOn();
+        await eventually(context, 2, 'its term ends', () => first.signal.aborted);
+        await end(context, first);
+        await context.wait(context.leaseMs);
+        assert.ok(second.isLeading(), 'the successor leads on');
+        assert.deepEqual(
+          (await b.history()).map(({ token, id }) => [token, id]),
+          [[first.token, 'a']],
+        );
+      }
+      clock.goOn();
+      await end(context, first);
+      await end(context, await within(context, 4, following));
+    },
+  },
+  {
+    name: 'a witness gives back nothing but the very term that it saw end, and leaves it to be fenced if the work may live',
+    async run(context) {
+      const { b, first, seat, clock } = await deadLeader(context);
+      const told = seat();
+      const others: readonly Partial<SeatIdentity>[] = [
+        { id: 'b' },
+        { incarnation: 'another' },
+        { token: String(first.token + 1n) },
+        { nonces: ['another'] },
+      ];
+      for (const other of others) {
+        const isGivenBack = await giveBack(context, told && { ...told, ...other });
+        assert.notEqual(isGivenBack, true, `as if it had been ${Object.keys(other)}`);
+      }
+      assert.equal((await b.leader()).leader?.id, 'a');
+      const fenced: string[] = [];
+      const onUnclean = (predecessor: { id: string }) => void fenced.push(predecessor.id);
+      const following = background(b.campaign({ onUnclean }));
+      if ((await giveBack(context, told, false)) !== undefined) {
+        const second = await within(context, 0.7, following);
+        assert.deepEqual(fenced, ['a']);
+        assert.equal(second.predecessor?.clean, false);
+      }
+      clock.goOn();
+      await end(context, first);
+      await end(context, await within(context, 4, following));
     },
   },
   {

@@ -36,3 +36,17 @@ test('a candidate that is listed too late is taken off the list again', async ()
   expect(listed).toEqual([]);
   await election.close();
 });
+
+test('a candidate that wins at its first look is not listed before', async () => {
+  const clock = new SimulatedClock();
+  let asked = 0;
+  const enlist: LeaseStore['enlist'] = async () => {
+    asked += 1;
+    return async () => {};
+  };
+  const election = candidate(new ScriptedStore(), clock, { enlist });
+  const term = await election.campaign();
+  expect(asked).toBe(0);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});

@@ -79,6 +79,7 @@ describe('vacate', () => {
     expect(await ask(vacate)).toEqual({
       changed: false,
       view: { state: 'vacant', sinceUnixMs: expect.any(Number) },
+      asked: { state: 'vacant', sinceUnixMs: expect.any(Number) },
     });
     expect(await ask(force)).toMatchObject({ changed: false });
     expect(amends()).toBe(0);
@@ -192,8 +193,8 @@ describe('transfer', () => {
 
   it.each([
     [['a'], 'a', '"a" leads election "jobs" already'],
-    [['a'], 'x', '"x" is not waiting for this election; nobody is'],
-    [['a', 'b', 'c'], 'x', '"x" is not waiting for this election; waiting: "b", "c"'],
+    [['a'], 'x', '"x" is not waiting for this election, as a candidate whose health check fails is not; no candidate is'],
+    [['a', 'b', 'c'], 'x', '"x" is not waiting for this election, as a candidate whose health check fails is not; waiting: "b", "c"'],
     [[], 'x', 'nobody leads election "jobs" by our record'],
   ])('among %s, to %s: refused', async (ids, to, why) => {
     const { ask, amends } = await stand(ids);

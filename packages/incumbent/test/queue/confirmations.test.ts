@@ -162,6 +162,24 @@ describe('a proof that is under way', () => {
     for (const one of shared) expect(await one).toMatchObject({ monotonicMs: nowMs });
   });
 
+  it('goes on for all terms while a candidate that is about to win asks for its own place alone', async () => {
+    const { clock, confirmations, places, session, asked, hold } = stand(1_000);
+    const answers = hold();
+    await clock.advance(1);
+    const nowMs = clock.monotonicMs();
+    const isNow = ({ monotonicMs }: { monotonicMs: number }) => monotonicMs >= nowMs;
+    const ask = (place: Place) => confirmations.confirm(place, isNow, 1_000, never);
+    const [first, second] = places as [Place, Place];
+    const terms = [ask(first)];
+    const winner: Place = { name: 'winner', token: 2_000n, session };
+    const wins = ask(winner);
+    terms.push(ask(second));
+    await clock.advance(0);
+    expect(asked.map(({ length }) => length)).toEqual([1_000, 1]);
+    for (const answer of answers.splice(0)) answer();
+    for (const each of [...terms, wins]) expect(await each).toMatchObject({ monotonicMs: nowMs });
+  });
+
   it('is not shared by a term that needs a newer one', async () => {
     const { clock, confirmations, places, asked, hold } = stand(1);
     const answers = hold();

@@ -282,6 +282,7 @@ describe('one look', () => {
       history: [],
       drains: [],
       request: undefined,
+      unfenced: [],
       leaseMs: undefined,
       holderGone: false,
     });

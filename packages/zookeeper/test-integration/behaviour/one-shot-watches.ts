@@ -10,7 +10,7 @@ import { askFourLetterWord, NoNodeError, parseConnectionString } from '../../src
 import type { World } from './world.ts';
 import { refusal, soon, take } from './world.ts';
 
-/** `watch`, `watchChildren`, and the iterators on top of them. */
+/** `watch`, `watchStat`, `watchChildren`, and the iterators on top of them. */
 export function oneShotWatches(world: World): void {
   it('gives the value and the next change of it', async () => {
     const [client, other] = [await world.client(), await world.client()];
@@ -34,6 +34,31 @@ export function oneShotWatches(world: World): void {
     await other.create('/n', 'a');
     expect(await soon(watch.changed, 'creation')).toMatchObject({ type: 'created', path: '/n' });
     expect((await client.get('/n')).text).toBe('a');
+  });
+
+  it('of existence tells of a creation, of a change and of the end, in one request each', async () => {
+    const [client, other] = [await world.client(), await world.client()];
+    const asked = async () => {
+      const before = client.counters.requests;
+      const watch = await client.watchStat('/n');
+      expect(client.counters.requests - before).toBe(1);
+      return watch;
+    };
+    const absent = await asked();
+    expect(absent.value.stat).toBe(null);
+    await other.create('/n', 'a');
+    expect(await soon(absent.changed, 'creation')).toMatchObject({ type: 'created', path: '/n' });
+    const present = await asked();
+    expect(present.value.stat?.dataLength).toBe(1);
+    await other.set('/n', 'bc');
+    expect(await soon(present.changed, 'the change')).toMatchObject({
+      type: 'changed',
+      path: '/n',
+    });
+    const again = await asked();
+    expect(again.value.stat?.dataLength).toBe(2);
+    await other.delete('/n');
+    expect(await soon(again.changed, 'the end')).toMatchObject({ type: 'deleted', path: '/n' });
   });
 
   it('tells of children, not of their data', async () => {
@@ -64,6 +89,7 @@ export function oneShotWatches(world: World): void {
     const watches = [
       await client.watch('/n'),
       await client.watch('/n'),
+      await client.watchStat('/n'),
       await client.watchChildren('/n'),
       await client.watchChildren('/n'),
     ];

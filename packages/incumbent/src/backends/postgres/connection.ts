@@ -5,6 +5,7 @@ import type { Driver } from './driver.ts';
 import { PgClientDriver } from './pg-client.ts';
 import { PgPoolDriver } from './pg-pool.ts';
 import { PostgresJsDriver } from './postgres-js.ts';
+import { Renewals } from './renewals.ts';
 import { WakeUps } from './wake-ups.ts';
 
 const known = new WeakMap<object, Connection>();
@@ -13,6 +14,7 @@ const known = new WeakMap<object, Connection>();
 export class Connection {
   readonly driver: Driver;
   readonly wakeUps: WakeUps;
+  readonly renewals: Renewals;
   /** True: it has reached a server that takes writes. */
   hasWorked = false;
 
@@ -27,6 +29,7 @@ export class Connection {
   private constructor(driver: Driver) {
     this.driver = driver;
     this.wakeUps = new WakeUps(driver);
+    this.renewals = new Renewals(driver);
   }
 }
 

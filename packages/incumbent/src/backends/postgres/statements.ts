@@ -32,6 +32,12 @@ export interface Statements {
    * life, `$8` held. `$9` version expected → a row if it was replaced.
    */
   readonly replace: string;
+  /**
+   * Replaces many records, and tells no candidate. `$1` JSON: an array of objects with `name`,
+   * `record`, `version`, `token`, `held` and `expected`. `$2` lock timeout, `$3` life → a row with
+   * its name for each that was replaced. One that is locked, or not as expected, is left out.
+   */
+  readonly replaceMany: string;
   /** Writes the first record, whether a candidate has made the row before or not. Without `$9`. */
   readonly insert: string;
   /** `$1` name, `$2` incarnation, `$3` candidate, `$4` pid, `$5` version of a row that this makes */
@@ -78,13 +84,14 @@ const age = (since: string) => `(extract(epoch from clock_timestamp() - ${since}
  * Otherwise every attempt would leave a process of the server waiting behind it. And a win that a
  * crash of the server may undo is no win, whatever the session's setting for its other writes.
  */
-const settings = `settings as (
+const settingsWith = (lockTimeout: string) => `settings as (
   select
-    set_config('lock_timeout', $5::text, true),
+    set_config('lock_timeout', ${lockTimeout}, true),
     set_config('synchronous_commit',
       case current_setting('synchronous_commit')
         when 'off' then 'on' else current_setting('synchronous_commit') end, true)
 )`;
+const settings = settingsWith('$5::text');
 
 const unixMs = (time: string) => `(extract(epoch from ${time}) * 1000)::bigint`;
 
@@ -111,7 +118,8 @@ function floorOf(row: string, life: string, bornAt: string): string {
 }
 
 /** Both must hold, the first for its effect. */
-const condition = (life: string) => `exists (select from settings) and ${life} = $7::text`;
+const condition = (life: string, expected = '$7::text') =>
+  `exists (select from settings) and ${life} = ${expected}`;
 
 /**
  * A mere renewal is not announced: its topic is null. A notification takes a lock that all share.
@@ -134,8 +142,9 @@ const isAlive = `exists (
 export function statementsFor(table: Table): Statements {
   const { sql } = table;
   const life = lifeOf(table);
-  const bornAt = `(select marker.written_at from ${sql} as marker
-      where marker.name = '' and marker.life = $7::text)`;
+  const bornOf = (its: string) => `(select marker.written_at from ${sql} as marker
+      where marker.name = '' and marker.life = ${its})`;
+  const bornAt = bornOf('$7::text');
   // The row without a name is no election. It says since when the present life is known.
   const rowsBehind = `(
     select * from ${sql} where name > $1::text and name <> '' order by name limit ${pageRows}
@@ -175,6 +184,26 @@ with ${settings}, written as (
   returning name
 )
 ${announce}`,
+    replaceMany: `
+with ${settingsWith('$2::text')}, renewal as (
+  select * from json_to_recordset($1::text::json) as each
+    (name text, record text, version text, token numeric, held boolean, expected text)
+), free as (
+  select election.name from ${sql} as election join renewal
+    on election.name = renewal.name and election.version = renewal.expected
+  where ${condition(life, '$3::text')}
+  for no key update of election skip locked
+), written as (
+  update ${sql} as election set
+    record = renewal.record, version = renewal.version, token = renewal.token, held = renewal.held,
+    written_at = clock_timestamp(), life = $3::text,
+    token_floor = ${floorOf('election', '$3::text', bornOf('$3::text'))}
+  from renewal
+  where election.name = renewal.name and election.version = renewal.expected
+    and election.name in (select name from free) and ${condition(life, '$3::text')}
+  returning election.name
+)
+select name from written`,
     insert: `
 with ${settings}, written as (
   insert into ${sql} as election (name, record, version, token, held, life, token_floor)

@@ -22,6 +22,7 @@ import {
 import { examineTable } from './examine-table.ts';
 import { elsewhereSeparator, makingOf } from './make-table.ts';
 import type { CheckedOptions, Table } from './options.ts';
+import type { Renewal } from './renewals.ts';
 import type { Statements } from './statements.ts';
 import { statementsFor, topicOf } from './statements.ts';
 
@@ -88,26 +89,42 @@ export class PostgresStore implements LeaseStore {
     const { scope, statements } = this;
     const [life = '', replaced = ''] = String(expected).split(separator);
     const own = scope.uniqueId();
+    const record = encodeLeaseRecord(next);
+    const token = next.token.toString();
+    // Shorter than the timeout: the server then reports the lock that it waited for before
+    // we give up.
+    const lockTimeout = `${Math.ceil(0.75 * scope.timing.operationTimeoutMs)}`;
+    const held = `${next.holding !== undefined && !next.holding.revoked}`;
+    const isRenewal = this.#isRenewal(expected, next);
     const values = [
       scope.election,
-      encodeLeaseRecord(next),
+      record,
       // Not a number that is counted up: after a fail-over that has forgotten writes, two of them
       // could be equal.
       own,
-      next.token.toString(),
-      // Shorter than the timeout: the server then reports the lock that it waited for before
-      // we give up.
-      `${Math.ceil(0.75 * scope.timing.operationTimeoutMs)}`,
-      this.#isRenewal(expected, next) ? null : this.topic,
+      token,
+      lockTimeout,
+      isRenewal ? null : this.topic,
       life,
-      `${next.holding !== undefined && !next.holding.revoked}`,
+      held,
     ];
+    const replace = () => {
+      const all = [...values, replaced];
+      if (!isRenewal) return this.ask(statements.replace, all, signal, this.#hasWritten);
+      const renewal: Renewal = {
+        ...{ text: statements.replace, values: all, manyText: statements.replaceMany },
+        shared: [lockTimeout, life],
+        row: { name: scope.election, record, version: own, token, held, expected: replaced },
+      };
+      const job = () => this.connection.renewals.replace(renewal, signal);
+      return this.attempt(job, signal, this.#hasWritten);
+    };
     let rows: readonly Row[];
     try {
       rows =
         replaced === ''
           ? await this.ask(statements.insert, values, signal, this.#hasWritten)
-          : await this.ask(statements.replace, [...values, replaced], signal, this.#hasWritten);
+          : await replace();
     } catch (error) {
       const { cause } = error as { readonly cause?: unknown };
       if (wasOvertaken(cause)) return { outcome: 'conflict' };

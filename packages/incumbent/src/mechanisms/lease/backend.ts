@@ -4,6 +4,7 @@ import type {
   AdminRequest,
   AdminResult,
   Backend,
+  DeadLeader,
   ElectionBackend,
   Scope,
   Snapshot,
@@ -11,6 +12,7 @@ import type {
 import { listingOf, noListing } from '../../core/listing.ts';
 import type { View } from '../../record/record.ts';
 import { administerLease } from './administer.ts';
+import { giveBackLease } from './give-back-for-dead.ts';
 import type { LeaseLister } from './listing.ts';
 import { leasePages } from './listing.ts';
 import { inspectLease, observeLease } from './observer.ts';
@@ -89,6 +91,10 @@ class LeaseElection<Guard> implements ElectionBackend<Guard> {
 
   administer(request: AdminRequest, signal: AbortSignal): Promise<AdminResult> {
     return administerLease(this.#store, this.#scope, request, signal);
+  }
+
+  giveBackFor(leader: DeadLeader, signal: AbortSignal): Promise<boolean> {
+    return giveBackLease(this.#store, this.#scope, leader, signal);
   }
 
   /** The leader first, then the waiting candidates. */

@@ -123,7 +123,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const lookout = new Lookout(this.#store, this.#scope, this.#observation);
     const tryOnce =
       waitMode === 'wait' ? undefined : new TryOnce(this.#scope, waitMode === 'settle');
-    const delist = tryOnce === undefined ? this.#enlist() : undefined;
+    let delist: (() => Promise<void>) | undefined;
     let shown: Sighting | undefined;
     const contender: Contender<LeaseSeat<Guard>> = {
       attempt: async () => {
@@ -132,6 +132,8 @@ export class LeaseRace<Guard> implements Contest<Guard> {
         const refusal = tryOnce?.refusal(sighting.record, decision);
         if (refusal !== undefined) return refused(candidacy, refusal);
         if (decision !== 'attempt') {
+          // Only now: most candidates of a free seat win it, and need not be listed before.
+          if (tryOnce === undefined) delist ??= this.#enlist();
           candidacy.onWaiting(decision.why);
           shown = sighting;
           return { kind: 'wait', ms: decision.ms + random() * 0.1 * timing.renewEveryMs };
@@ -248,9 +250,9 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const next = this.#winningRecord(sighting.record, unfenced, history, state);
     // Before the write. Otherwise a guard that cannot be made would leave a seat without a leader.
     const guard = this.#makeGuard(next.token);
-    const attempts = new Attempts(this.#own);
+    const attempts = new Attempts(this.#own, candidacy);
     const sentAt = readClocks(clock);
-    attempts.add(next.nonce, { sentAt, state });
+    attempts.add(next, { sentAt, state });
     const pendingWin: PendingWin<Guard> = {
       record: next,
       attempts,

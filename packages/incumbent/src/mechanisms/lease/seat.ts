@@ -117,7 +117,7 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     for (let tries = 0; tries < triesPerConfirmation; tries += 1) {
       const next = this.#holdingRecord(state);
       const sentAt = readClocks(this.#scope.clock);
-      this.#attempts.add(next.nonce, { sentAt, state });
+      this.#attempts.add(next, { sentAt, state });
       const result = await this.#swap(next, signal);
       if (result.outcome === 'ok') {
         this.#adopt(next, result.version);

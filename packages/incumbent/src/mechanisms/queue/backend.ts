@@ -2,6 +2,7 @@ import type { CandidateInfo } from '../../base/candidate.ts';
 import type {
   AdminRequest,
   AdminResult,
+  DeadLeader,
   ElectionBackend,
   Scope,
   Snapshot,
@@ -11,6 +12,7 @@ import { administerQueue } from './administer.ts';
 import { asking } from './ask.ts';
 import { deleteCandidates } from './delete-candidates.ts';
 import { endAndRemove } from './end-and-remove.ts';
+import { giveBackPlace } from './give-back-for-dead.ts';
 import { Leftovers } from './leftovers.ts';
 import { leaderPlaceIn } from './named-places.ts';
 import { inspectQueue, observeQueue } from './observer.ts';
@@ -52,6 +54,13 @@ export class QueueElection<Guard> implements ElectionBackend<Guard> {
   get deleteCandidates(): ElectionBackend<Guard>['deleteCandidates'] {
     const { store, scope } = this.#parts;
     return store.isMixed ? (signal) => deleteCandidates(store, scope, signal) : undefined;
+  }
+
+  get giveBackFor(): ElectionBackend<Guard>['giveBackFor'] {
+    const { store, scope } = this.#parts;
+    // Where names come again, the place of that name may be another candidate's by now.
+    if (store.isSame !== undefined) return undefined;
+    return (leader: DeadLeader, signal) => giveBackPlace(store, scope, leader, signal);
   }
 
   /**

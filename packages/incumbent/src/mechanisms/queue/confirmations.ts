@@ -109,14 +109,17 @@ export class Confirmations {
   }
 
   #prove(asking: Place, timeoutMs: number): Proof {
-    const places = [...new Set([...this.#proved.keys(), asking])].filter(
+    // A candidate that is about to win pays for itself alone. If a thousand of them win in one
+    // moment, none asks for the places of all that have won before.
+    const isOfTerm = this.#proved.has(asking);
+    const places = [...(isOfTerm ? this.#proved.keys() : [asking])].filter(
       (place) => !this.#session.isOver(place),
     );
     // Read before the request, on both clocks: the proof holds for a time after this.
     const sentAt = readClocks(this.#clock);
     const findings = new Map<Place, Promise<Findings>>();
     const proof: Proof = { sentAt, findings };
-    this.#current = proof;
+    if (isOfTerm) this.#current = proof;
     const chunks: Promise<void>[] = [];
     for (let i = 0; i < places.length; i += this.#session.maxPlaces) {
       const chunk = places.slice(i, i + this.#session.maxPlaces);

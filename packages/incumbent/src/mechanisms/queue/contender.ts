@@ -149,7 +149,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       place: undefined,
       own: undefined,
       mark: undefined,
-      attempts: new Attempts(this.#memory.own),
+      attempts: new Attempts(this.#memory.own, candidacy),
       found: undefined,
       firstSinceMs: undefined,
       foundFirst: once ? reading.record : undefined,
@@ -370,7 +370,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     const { candidate } = line.entry;
     const next = announcedRecord(store, scope, reading.record, { candidate, place, state });
     const sentAt = readClocks(scope.clock);
-    line.attempts.add(next.nonce, { sentAt, state });
+    line.attempts.add(next, { sentAt, state });
     line.found = reading;
     let result: CommitResult;
     try {

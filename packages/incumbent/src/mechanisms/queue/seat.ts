@@ -294,7 +294,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     const announcement = { candidate: this.#entry.candidate, place: this.#place, state };
     const next = announcedRecord(this.#store, this.#scope, this.#record, announcement);
     const sentAt = readClocks(this.#scope.clock);
-    this.#attempts.add(next.nonce, { sentAt, state });
+    this.#attempts.add(next, { sentAt, state });
     let result: CommitResult;
     try {
       result = await this.#ask('announcing', signal, (operation) =>

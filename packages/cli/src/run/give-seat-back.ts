@@ -1,0 +1,91 @@
+/**
+ * A process of its own: gives back the seat of a supervisor that is dead, as its program is. The
+ * guard starts it (../guard/README.md) and then ends, so nothing waits for it. It bounds itself.
+ */
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { SeatIdentity } from 'incumbent/backend';
+import { giveBackSeat } from 'incumbent/backend';
+import { openStore } from '../open-store.ts';
+import type { TimingFlags } from '../options.ts';
+import { timingOf } from '../timing-flags.ts';
+import { describe, EventLog } from './events.ts';
+
+/** On its stdin: the URL of a store may hold a password, which an argument would show. */
+export interface Bequest {
+  readonly election: string;
+  /** As `--store`. The rest of the store is in the environment, as it was for the supervisor. */
+  readonly store: string | undefined;
+  readonly timing: TimingFlags;
+  readonly json: boolean;
+  /** Process id of the supervisor. */
+  readonly pid: number;
+}
+
+/** Later the seat runs out anyway, or another candidate has it. */
+const withinMs = 5_000;
+/** To close the connection, and to write the last line. */
+const endWithinMs = 2_000;
+
+// A manager of services that sees the supervisor die sends TERM to all that it has left.
+for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.on(name, () => {});
+// Others write to the same pipe: Node makes it non-blocking when process.stderr is looked at, as
+// clients of stores do.
+Object.defineProperty(process, 'stderr', { value: nowhere() });
+
+void main().finally(() => process.exit());
+
+function nowhere(): Writable {
+  return new Writable({ write: (_chunk, _encoding, done) => done() });
+}
+
+async function main(): Promise<void> {
+  const { seat, ...bequest } = JSON.parse(await text(process.stdin)) as Bequest & {
+    readonly seat: SeatIdentity;
+  };
+  const { election, json, pid } = bequest;
+  const events = new EventLog(
+    { isTTY: false, write: () => {} },
+    { eventsFd: 2, ...(json && { json }) },
+    { election, candidate: seat.id },
+  );
+  setTimeout(() => process.exit(), withinMs + endWithinMs);
+  const { token } = seat;
+  try {
+    const isGivenBack = await giveBack(bequest, seat);
+    if (isGivenBack === true) {
+      events.emit({
+        event: 'given-back',
+        sentence: `the supervisor (pid ${pid}) and its program are dead: term ${token} was given back`,
+        fields: { token, pid },
+      });
+    } else {
+      events.emit({ event: 'not-given-back', fields: { token, pid } });
+    }
+  } catch (error) {
+    const reason = describe(error);
+    events.emit({
+      event: 'not-given-back',
+      sentence: `the supervisor (pid ${pid}) is dead, and term ${token} could not be given back, so it runs out: ${reason}`,
+      fields: { token, pid, error: reason },
+    });
+  }
+  await events.close();
+}
+
+async function giveBack(
+  { election, store: url, timing }: Bequest,
+  seat: SeatIdentity,
+): Promise<boolean | undefined> {
+  const signal = AbortSignal.timeout(withinMs);
+  const store = await openStore(
+    url,
+    { timeoutMs: withinMs, signal, lease: timing.lease, patient: true },
+    { env: process.env, cwd: process.cwd(), platform: process.platform },
+  );
+  const { backend } = store;
+  const options = { ...timingOf(timing, backend.limits), name: election, backend, seat, signal };
+  const isGivenBack = await giveBackSeat({ ...options, hasWorkEnded: true });
+  await store.close?.().catch(() => {});
+  return isGivenBack;
+}

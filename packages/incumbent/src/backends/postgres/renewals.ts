@@ -1,0 +1,157 @@
+import { onAbort } from '../../base/wait.ts';
+import type { Driver, Row } from './driver.ts';
+
+/** The replacement of one record that nobody is told of. */
+export interface Renewal {
+  /** One statement for one record, with its values. */
+  readonly text: string;
+  readonly values: readonly (string | null)[];
+  /** One statement for many: `$1` is a JSON array of `row`s, and then come the `shared` values. */
+  readonly manyText: string;
+  readonly shared: readonly string[];
+  readonly row: Readonly<Record<string, string>> & { readonly name: string };
+}
+
+interface Waiting {
+  readonly renewal: Renewal;
+  readonly signal: AbortSignal;
+  readonly resolve: (rows: readonly Row[]) => void;
+  readonly reject: (error: unknown) => void;
+  readonly forget: () => void;
+  isOver: boolean;
+}
+
+/**
+ * Statements of renewals under way at once. Renewals that come meanwhile share the next one. One of
+ * these may be a statement for one record, which waits for its row. The others wait for no row, so a
+ * row that is locked holds up no other renewal.
+ */
+const statementsAtOnce = 4;
+const renewalsInOne = 100;
+
+/** SQLSTATE: the server has said no, and has undone the statement. */
+const sqlState = /^[0-9A-Z]{5}$/;
+
+/**
+ * The renewals of all elections on one client. A statement for many neither waits for a row that
+ * others have locked, nor fails with one: it leaves out such a row, and one that has moved on. Each
+ * renewal that was left out is then tried by itself, and its own statement says why.
+ */
+export class Renewals {
+  readonly #driver: Pick<Driver, 'query'>;
+  readonly #waiting: Set<Waiting> = new Set();
+  #underWay = 0;
+  #isOneUnderWay = false;
+
+  constructor(driver: Pick<Driver, 'query'>) {
+    this.#driver = driver;
+  }
+
+  /** @returns a row for each record that was replaced, as the statement for one does */
+  replace(renewal: Renewal, signal: AbortSignal): Promise<readonly Row[]> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const waiting: Waiting = {
+        ...{ renewal, signal, resolve, reject, isOver: false },
+        forget: onAbort(signal, () => {
+          // One that has not been sent never is.
+          if (this.#waiting.delete(waiting)) finish(waiting, () => reject(signal.reason));
+        }),
+      };
+      this.#waiting.add(waiting);
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    while (this.#underWay < statementsAtOnce) {
+      const [first] = this.#waiting;
+      if (first === undefined) return;
+      const together = this.#likeThat(first.renewal);
+      for (const each of together) this.#waiting.delete(each);
+      this.#underWay += 1;
+      const isOne = together.length === 1 && !this.#isOneUnderWay;
+      if (isOne) this.#isOneUnderWay = true;
+      void (isOne ? this.#sendOne(first) : this.#sendMany(together)).finally(() => {
+        this.#underWay -= 1;
+        if (isOne) this.#isOneUnderWay = false;
+        this.#next();
+      });
+    }
+  }
+
+  /** Those that wait for the same statement with the same values for all. */
+  #likeThat({ manyText, shared }: Renewal): Waiting[] {
+    const names = new Set<string>();
+    const together: Waiting[] = [];
+    for (const each of this.#waiting) {
+      const { renewal } = each;
+      const isLike =
+        renewal.manyText === manyText &&
+        renewal.shared.every((value, index) => value === shared[index]);
+      // Two writes of one row would be of one moment.
+      if (!isLike || names.has(renewal.row.name)) continue;
+      names.add(renewal.row.name);
+      together.push(each);
+      if (together.length === renewalsInOne) break;
+    }
+    return together;
+  }
+
+  /** Never rejects. */
+  async #sendOne(waiting: Waiting): Promise<void> {
+    const { renewal, signal, resolve, reject } = waiting;
+    try {
+      const rows = await this.#driver.query(renewal.text, renewal.values, signal);
+      finish(waiting, () => resolve(rows));
+    } catch (error) {
+      finish(waiting, () => reject(error));
+    }
+  }
+
+  /** Never rejects. */
+  async #sendMany(together: readonly Waiting[]): Promise<void> {
+    const [first] = together as [Waiting];
+    const { manyText, shared } = first.renewal;
+    // Given up when no caller waits for it any more.
+    const stop = new AbortController();
+    let wanted = together.length;
+    const forgets = together.map((each) =>
+      onAbort(each.signal, () => {
+        finish(each, () => each.reject(each.signal.reason));
+        wanted -= 1;
+        if (wanted === 0) stop.abort(each.signal.reason);
+      }),
+    );
+    const rowsOf = new Map<string, Row[]>();
+    try {
+      const json = JSON.stringify(together.map(({ renewal }) => renewal.row));
+      const rows = await this.#driver.query(manyText, [json, ...shared], stop.signal);
+      for (const row of rows) {
+        const name = row[0] ?? '';
+        rowsOf.set(name, [...(rowsOf.get(name) ?? []), row]);
+      }
+    } catch (error) {
+      const code = String((error as { readonly code?: unknown } | null)?.code);
+      // Without an answer of the server nothing is known of any of them.
+      if (!sqlState.test(code)) {
+        for (const each of together) finish(each, () => each.reject(error));
+      }
+    } finally {
+      for (const forget of forgets) forget();
+    }
+    for (const each of together) {
+      if (each.isOver) continue;
+      const rows = rowsOf.get(each.renewal.row.name);
+      if (rows === undefined) void this.#sendOne(each);
+      else finish(each, () => each.resolve(rows));
+    }
+  }
+}
+
+function finish(waiting: Waiting, settle: () => void): void {
+  if (waiting.isOver) return;
+  waiting.isOver = true;
+  waiting.forget();
+  settle();
+}
