@@ -132,13 +132,25 @@ export class StoreFollower {
   }
 
   #tell(name: string, summary: Followed): void {
-    this.#known.set(name, summary);
-    this.#listener.onElection(name, summary);
+    const view = asObserved(summary.view, this.#watches.get(name)?.view);
+    const followed = view === summary.view ? summary : { ...summary, view };
+    this.#known.set(name, followed);
+    this.#listener.onElection(name, followed);
   }
 
   #tellStore(error: string | null): void {
     this.#listener.onStore({ seenUnixMs: this.#seenUnixMs, error });
   }
+}
+
+/**
+ * One look at a record cannot tell that its leader no longer renews. An observer that knows it is believed,
+ * until it says itself that the leader is back.
+ */
+export function asObserved(view: View, observed: View | undefined): View {
+  const isDead =
+    view.state === 'led' && observed?.state === 'vacant' && observed.token === view.token;
+  return isDead ? observed : view;
 }
 
 type Change =
@@ -149,6 +161,8 @@ type Change =
 class Watch {
   /** When it last told of a change, by the monotonic clock. */
   changedMs = -Infinity;
+  /** The last one that it was told. */
+  view: View | undefined;
   readonly #election: Election;
   readonly #tell: (change: Change) => void;
   readonly #stop = new AbortController();
@@ -170,6 +184,7 @@ class Watch {
     let isFirst = true;
     try {
       for await (const view of this.#election.observe({ signal: this.#stop.signal })) {
+        this.view = view;
         // It was read a moment ago.
         if (isFirst) isFirst = false;
         else this.#changed(view);

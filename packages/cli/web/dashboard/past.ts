@@ -26,16 +26,17 @@ export function usePast(store: number, election: string, shown: ShownElection | 
   const span = windowMs.value;
   const newest = `${shown?.token} ${shown?.history.at(-1)?.token} ${shown?.state}`;
 
+  useEffect(() => setFound(nothing), [span]);
   useEffect(() => {
     if (!isKept) return;
     let isLeft = false;
     // The recorder writes a moment after it is told, as this page is.
     const read = () =>
       readPast(store, election, span)
-        .then((terms) => {
+        .then((newest) => {
           if (isLeft) return;
           setError(undefined);
-          setFound(terms);
+          setFound((before) => followedBy(newest, before));
         })
         .catch(({ message }: Error) => {
           if (!isLeft) setError(message);
@@ -49,15 +50,31 @@ export function usePast(store: number, election: string, shown: ShownElection | 
   }, [isKept, store, election, span, newest]);
 
   const { terms, next } = found;
-  const more = () =>
-    readPast(store, election, span, next ?? '')
-      .then((older) => setFound({ terms: [...terms, ...older.terms], next: older.next }))
+  const more = () => {
+    // Nobody waits: the page shows what comes of it.
+    void readPast(store, election, span, next ?? '')
+      .then((older) =>
+        setFound((now) =>
+          now.next === next ? { terms: [...now.terms, ...older.terms], next: older.next } : now,
+        ),
+      )
       .catch(({ message }: Error) => setError(message));
+  };
   return {
     ...{ terms, error, words: isKept ? ` in the last ${windowWords()}` : '' },
     more: next === null ? undefined : more,
     lengthen: (live) => (isKept ? { ...live, history: together(terms, live.history) } : live),
   };
+}
+
+/** The newest terms, and behind them the older ones that were read before. */
+function followedBy(newest: PastTerms, before: PastTerms): PastTerms {
+  const last = newest.terms.at(-1);
+  const at = before.terms.findIndex(
+    ({ token, incarnation }) => token === last?.token && incarnation === last.incarnation,
+  );
+  const older = at === -1 ? [] : before.terms.slice(at + 1);
+  return older.length === 0 ? newest : { terms: [...newest.terms, ...older], next: before.next };
 }
 
 /** The terms that are over, the oldest first. A newer one may be known to the store alone. */
