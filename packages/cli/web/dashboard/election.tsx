@@ -135,7 +135,7 @@ function Terms({ shown, past }: { readonly shown: ShownElection; readonly past: 
           </table>
           {past.more !== undefined && (
             <p>
-              <button type="button" onClick={() => void past.more?.()}>
+              <button type="button" onClick={past.more}>
                 Show older terms
               </button>
             </p>

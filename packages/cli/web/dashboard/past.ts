@@ -11,7 +11,7 @@ export interface Past {
   /** Which window, as the end of a sentence. */
   readonly words: string;
   /** Reads older ones; undefined: there are none in this window. */
-  readonly more: (() => Promise<void>) | undefined;
+  readonly more: (() => void) | undefined;
   /** The election with all recorded terms that are over. */
   lengthen(shown: ShownElection): ShownElection;
 }
