@@ -81,6 +81,7 @@ test('a leader can be seen in every way, and an operator can make it go', async 
       settlingUntil: null,
       waiting: null,
       drains: [],
+      unfenced: [],
       request: null,
     },
   ]);

@@ -174,7 +174,9 @@ test.concurrent('WB4: when the supervisor is killed its program dies with all it
   lab,
 }) => {
   const settings = onServer(short);
-  const a = lab.run('A', lab.worker(family, 'deaf'), settings);
+  // So that the seat runs out, and the next leader has to fence.
+  const alone = { ...settings, options: ['--no-release-on-crash'] };
+  const a = lab.run('A', lab.worker(family, 'deaf'), alone);
   const { pid: group, token } = await a.started();
   await lab.works(token);
   const hook = 'echo "$INCUMBENT_PREDECESSOR $INCUMBENT_PREDECESSOR_TOKEN" >> fenced';
