@@ -113,7 +113,10 @@ export class StoreFollower {
       if (this.#watches.has(name) || this.#watches.size >= mostObserved) continue;
       this.#watches.set(
         name,
-        new Watch(this.#open(name, found.size), (change) => this.#changed(name, change)),
+        new Watch(this.#open(name, found.size), {
+          tell: (change) => this.#changed(name, change),
+          lastTold: () => this.#known.get(name),
+        }),
       );
     }
   }
@@ -153,25 +156,31 @@ export function asObserved(view: View, observed: View | undefined): View {
   return isDead ? observed : view;
 }
 
-type Change =
+export type Change =
   | { readonly kind: 'view'; readonly view: View }
   | { readonly kind: 'whole'; readonly summary: Followed };
 
+export interface WatchListener {
+  tell(change: Change): void;
+  /** Another object after each telling, whoever found what was told. */
+  lastTold(): Followed | undefined;
+}
+
 /** One election that is observed: its view at every change, and then all else. */
-class Watch {
+export class Watch {
   /** When it last told of a change, by the monotonic clock. */
   changedMs = -Infinity;
   /** The last one that it was told. */
   view: View | undefined;
   readonly #election: Election;
-  readonly #tell: (change: Change) => void;
+  readonly #listener: WatchListener;
   readonly #stop = new AbortController();
   #isReading = false;
   #isOld = false;
 
-  constructor(election: Election, tell: (change: Change) => void) {
+  constructor(election: Election, listener: WatchListener) {
     this.#election = election;
-    this.#tell = tell;
+    this.#listener = listener;
     void this.#observe();
   }
 
@@ -196,7 +205,7 @@ class Watch {
 
   #changed(view: View): void {
     this.changedMs = performance.now();
-    this.#tell({ kind: 'view', view });
+    this.#listener.tell({ kind: 'view', view });
     if (view.state === 'unknown') return;
     this.#isOld = true;
     if (!this.#isReading) void this.#read();
@@ -209,13 +218,16 @@ class Watch {
     try {
       while (this.#isOld && !signal.aborted) {
         this.#isOld = false;
+        const toldBefore = this.#listener.lastTold();
         const question = { election: this.#election, signal };
         const [snapshot, waiting] = await Promise.all([
           this.#election.inspect({ signal }),
           waitingIn(question),
         ]);
+        // A view, or a reading of all, came meanwhile: the snapshot may be older. A view has it read again.
+        if (this.#isOld || this.#listener.lastTold() !== toldBefore) continue;
         this.changedMs = performance.now();
-        this.#tell({
+        this.#listener.tell({
           kind: 'whole',
           summary: { ...snapshot, waiting: withoutLeader(waiting, snapshot.view) },
         });
