@@ -111,9 +111,11 @@ export class StoreFollower {
     }
     for (const name of found) {
       if (this.#watches.has(name) || this.#watches.size >= mostObserved) continue;
+      const election = this.#open(name, found.size);
+      if (election === undefined) continue;
       this.#watches.set(
         name,
-        new Watch(this.#open(name, found.size), {
+        new Watch(election, {
           tell: (change) => this.#changed(name, change),
           lastTold: () => this.#known.get(name),
         }),
@@ -121,11 +123,16 @@ export class StoreFollower {
     }
   }
 
-  #open(name: string, count: number): Election {
+  /** Undefined: a name that other programs gave it, and that we do not take. It is shown all the same. */
+  #open(name: string, count: number): Election | undefined {
     const { open, timeoutMs } = this.#followed;
     const pollEvery = Math.min(mostPollMs, Math.max(leastPollMs, count * pollEachMs));
     const timing = { ...patientTiming(timeoutMs, open.backend.limits), pollEvery };
-    return createElection({ name, backend: open.backend, ...timing });
+    try {
+      return createElection({ name, backend: open.backend, ...timing });
+    } catch {
+      return undefined;
+    }
   }
 
   #changed(name: string, change: Change): void {

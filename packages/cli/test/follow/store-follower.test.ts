@@ -1,7 +1,7 @@
-import type { Election, Snapshot, View } from 'incumbent';
+import type { Election, ElectionSummary, Snapshot, View } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Change, Followed } from '../../src/follow/store-follower.ts';
 import { asObserved, StoreFollower, Watch } from '../../src/follow/store-follower.ts';
 
@@ -138,4 +138,47 @@ test('a snapshot is not told after a view, or a reading of all, that came while 
   readings[2]?.({ ...led, token: 4n });
   await expect.poll(kinds).toEqual(['view', 'view', 'view', 'whole']);
   watch.close();
+});
+
+/** A store with one reading of all elections after the other, as the test gives them. */
+function followed(
+  survey: (signal: AbortSignal | undefined) => AsyncIterable<ElectionSummary>,
+  timeoutMs = 10_000,
+) {
+  const backend = memory();
+  const stop = new AbortController();
+  const told: string[] = [];
+  const shown = new Map<string, Followed>();
+  const store = {
+    ...backend,
+    open: backend.open.bind(backend),
+    survey: (options: Parameters<typeof backend.survey>[0]) => survey(options?.signal),
+  };
+  const open = { url: 'test:', origin: '--store', backend: store } as const;
+  const follower = new StoreFollower(
+    { open, timeoutMs, signal: stop.signal },
+    {
+      onStore: ({ error, seenUnixMs }) => told.push(error ?? `read ${seenUnixMs !== null}`),
+      onElection: (name, summary) => {
+        shown.set(name, summary);
+        told.push(`${name} ${summary.view.state}`);
+      },
+      onGone: (name) => told.push(`${name} gone`),
+    },
+  );
+  const running = follower.run();
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  return { told, shown, stop, backend };
+}
+
+test('elections whose names we do not take are shown', async () => {
+  const odd = ['x'.repeat(201), 'a\u0007b'];
+  const { told } = followed(async function* () {
+    for (const name of odd) yield { name, ...summaryOf(led) };
+  });
+  await expect.poll(() => told).toContain('read true');
+  expect(told).toEqual(['read false', `${odd[0]} led`, `${odd[1]} led`, 'read true']);
 });
