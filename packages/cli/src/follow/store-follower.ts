@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CandidateInfo, Election, ElectionSummary, View } from 'incumbent';
-import { createElection } from 'incumbent';
+import { createElection, formatDuration } from 'incumbent';
 import { leave, patientTiming } from '../ask.ts';
 import { waitingIn } from '../commands/drain.ts';
 import type { OpenStore } from '../context.ts';
@@ -87,8 +87,9 @@ export class StoreFollower {
     const { open, signal, timeoutMs } = this.#followed;
     const beganMs = performance.now();
     const found = new Set<string>();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const surveyed = open.backend.survey({ signal: limit, memory: this.#memory });
+    const surveyed = whileItMoves(timeoutMs, signal, (limit) =>
+      open.backend.survey({ signal: limit, memory: this.#memory }),
+    );
     for await (const { name, ...summary } of surveyed) {
       if (isScratch(name)) continue;
       found.add(name);
@@ -150,6 +151,33 @@ export class StoreFollower {
 
   #tellStore(error: string | null): void {
     this.#listener.onStore({ seenUnixMs: this.#seenUnixMs, error });
+  }
+}
+
+/**
+ * Hands on what `open` gives, and aborts its signal when nothing has come for `ms`: however much a store keeps,
+ * it can be read to its end. `AbortSignal.any` would not do: Node 20 keeps its signal as long as `signal` lives.
+ */
+async function* whileItMoves<T>(
+  ms: number,
+  signal: AbortSignal,
+  open: (limit: AbortSignal) => AsyncIterable<T>,
+): AsyncGenerator<T> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort(signal.reason);
+  const stuck = `no election came from the store for ${formatDuration(ms)}`;
+  const timer = setTimeout(() => limit.abort(new Error(stuck)), ms);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const each of open(limit.signal)) {
+      timer.refresh();
+      yield each;
+    }
+  } catch (error) {
+    throw limit.signal.aborted ? limit.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
   }
 }
 

@@ -1,7 +1,8 @@
+import { getEventListeners } from 'node:events';
 import type { Election, ElectionSummary, Snapshot, View } from 'incumbent';
 import { createElection } from 'incumbent';
 import { memory } from 'incumbent/memory';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Change, Followed } from '../../src/follow/store-follower.ts';
 import { asObserved, StoreFollower, Watch } from '../../src/follow/store-follower.ts';
 
@@ -181,4 +182,29 @@ test('elections whose names we do not take are shown', async () => {
   });
   await expect.poll(() => told).toContain('read true');
   expect(told).toEqual(['read false', `${odd[0]} led`, `${odd[1]} led`, 'read true']);
+});
+
+test('a reading of all may take its time while elections come, and ends when none comes', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isStuck = false;
+  const { told, stop } = followed(async function* (signal) {
+    for (const name of ['a\u0007', 'b\u0007', 'c\u0007']) {
+      vi.advanceTimersByTime(6_000);
+      signal?.throwIfAborted();
+      yield { name, ...summaryOf(led) };
+    }
+    if (!isStuck) return;
+    await new Promise((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(new Error('aborted')));
+      vi.advanceTimersByTime(10_000);
+    });
+  });
+  await expect.poll(() => told).toContain('read true');
+  isStuck = true;
+  await expect
+    .poll(() => told, { timeout: 10_000 })
+    .toContain('no election came from the store for 10s');
+  // No more than the pause between two readings listens.
+  expect(getEventListeners(stop.signal, 'abort').length).toBeLessThanOrEqual(1);
 });
