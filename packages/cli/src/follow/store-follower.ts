@@ -143,7 +143,7 @@ export class StoreFollower {
   }
 
   #tell(name: string, summary: Followed): void {
-    const view = asObserved(summary.view, this.#watches.get(name)?.view);
+    const view = asObserved(summary.view, this.#watches.get(name));
     const followed = view === summary.view ? summary : { ...summary, view };
     this.#known.set(name, followed);
     this.#listener.onElection(name, followed);
@@ -182,13 +182,25 @@ async function* whileItMoves<T>(
 }
 
 /**
- * One look at a record cannot tell that its leader no longer renews. An observer that knows it is believed,
- * until it says itself that the leader is back.
+ * One look at a record cannot tell that its leader no longer renews. An observer that saw this term led, and
+ * then vacant, is believed until it says itself that the leader is back. Before a term is announced it is
+ * vacant too, with the same token: then the look is newer.
  */
-export function asObserved(view: View, observed: View | undefined): View {
-  const isDead =
-    view.state === 'led' && observed?.state === 'vacant' && observed.token === view.token;
-  return isDead ? observed : view;
+export function asObserved(view: View, observed: Observed | undefined): View {
+  if (view.state !== 'led' || observed?.view?.state !== 'vacant') return view;
+  const isDead = observed.view.token === view.token && isSameTerm(observed.led, view);
+  return isDead ? observed.view : view;
+}
+
+export interface Observed {
+  /** The last view. */
+  readonly view: View | undefined;
+  /** The last view with a leader. */
+  readonly led: View | undefined;
+}
+
+function isSameTerm(one: View | undefined, other: View): boolean {
+  return one?.token === other.token && one?.leader?.incarnation === other.leader?.incarnation;
 }
 
 export type Change =
@@ -202,11 +214,12 @@ export interface WatchListener {
 }
 
 /** One election that is observed: its view at every change, and then all else. */
-export class Watch {
+export class Watch implements Observed {
   /** When it last told of a change, by the monotonic clock. */
   changedMs = -Infinity;
   /** The last one that it was told. */
   view: View | undefined;
+  led: View | undefined;
   readonly #election: Election;
   readonly #listener: WatchListener;
   readonly #stop = new AbortController();
@@ -229,6 +242,7 @@ export class Watch {
     try {
       for await (const view of this.#election.observe({ signal: this.#stop.signal })) {
         this.view = view;
+        if (view.state === 'led') this.led = view;
         // It was read a moment ago.
         if (isFirst) isFirst = false;
         else this.#changed(view);

@@ -11,11 +11,20 @@ const led: View = { state: 'led', leader, token: 3n, ready: true, sinceUnixMs: 1
 const vacant: View = { state: 'vacant', token: 3n, sinceUnixMs: 2 };
 
 test('a leader that an observer knows to be dead is not led again because of one look', () => {
-  expect(asObserved(led, vacant)).toBe(vacant);
+  const dead = { view: vacant, led };
+  expect(asObserved(led, dead)).toBe(vacant);
   expect(asObserved(led, undefined)).toBe(led);
-  expect(asObserved(led, { ...vacant, token: 2n })).toBe(led);
-  expect(asObserved(led, { ...vacant, state: 'unknown' })).toBe(led);
-  expect(asObserved(vacant, led)).toBe(vacant);
+  expect(asObserved(led, { ...dead, view: { ...vacant, token: 2n } })).toBe(led);
+  expect(asObserved(led, { ...dead, view: { ...vacant, state: 'unknown' } })).toBe(led);
+  expect(asObserved(vacant, { view: led, led })).toBe(vacant);
+});
+
+test('a term that an observer saw only before it was announced is led', () => {
+  expect(asObserved(led, { view: vacant, led: undefined })).toBe(led);
+  expect(asObserved(led, { view: vacant, led: { ...led, token: 2n } })).toBe(led);
+  expect(
+    asObserved(led, { view: vacant, led: { ...led, leader: { ...leader, incarnation: 'j' } } }),
+  ).toBe(led);
 });
 
 test('a listener is told of elections, of changes, and of trouble with the store', async () => {
