@@ -143,7 +143,8 @@ export class StoreFollower {
   }
 
   #tell(name: string, summary: Followed): void {
-    const view = asObserved(summary.view, this.#watches.get(name));
+    const observed = asObserved(summary.view, this.#watches.get(name));
+    const view = sinceTheEarlier(observed, this.#known.get(name)?.view);
     const followed = view === summary.view ? summary : { ...summary, view };
     this.#known.set(name, followed);
     this.#listener.onElection(name, followed);
@@ -197,6 +198,13 @@ export interface Observed {
   readonly view: View | undefined;
   /** The last view with a leader. */
   readonly led: View | undefined;
+}
+
+/** One look often does not know since when, and says "now". A state that was known before began no later. */
+function sinceTheEarlier(view: View, before: View | undefined): View {
+  const isSame = before?.state === view.state && isSameTerm(before, view);
+  if (!isSame || before.sinceUnixMs >= view.sinceUnixMs) return view;
+  return { ...view, sinceUnixMs: before.sinceUnixMs };
 }
 
 function isSameTerm(one: View | undefined, other: View): boolean {

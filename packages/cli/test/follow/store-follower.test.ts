@@ -217,3 +217,24 @@ test('a reading of all may take its time while elections come, and ends when non
   // No more than the pause between two readings listens.
   expect(getEventListeners(stop.signal, 'abort').length).toBeLessThanOrEqual(1);
 });
+
+test('a state goes on since when it was first seen, until it is another one', async () => {
+  const name = 'odd\u0007';
+  const looks: View[] = [
+    { state: 'ended', token: 3n, sinceUnixMs: 10 },
+    { state: 'ended', token: 3n, sinceUnixMs: 20 },
+    { ...led, sinceUnixMs: 30 },
+    { ...led, ready: false, sinceUnixMs: 40 },
+    { ...led, token: 4n, sinceUnixMs: 50 },
+    { ...vacant, sinceUnixMs: 60 },
+  ];
+  const since: (number | undefined)[] = [];
+  const { told, shown } = followed(async function* () {
+    for (const view of looks) {
+      yield { name, ...summaryOf(view) };
+      since.push(shown.get(name)?.view.sinceUnixMs);
+    }
+  });
+  await expect.poll(() => told).toContain('read true');
+  expect(since).toEqual([10, 10, 30, 30, 50, 60]);
+});
