@@ -51,6 +51,11 @@ export class HistoryWriter {
     return Number(this.#sql.findStore.get(url)?.['id']);
   }
 
+  /** The elections that the store had when they were last seen. */
+  listed(store: number): readonly string[] {
+    return this.#sql.listed.all(store).map(({ name }) => String(name));
+  }
+
   /** All of it, or nothing. A row that is on file already is not written again. */
   write(findings: readonly Finding[]): void {
     this.#database.exec('BEGIN IMMEDIATE');
@@ -128,6 +133,7 @@ function statementsOf(
     | 'findStore'
     | 'addElection'
     | 'findElection'
+    | 'listed'
     | 'findTerm'
     | 'putTerm'
     | 'addChange'
@@ -146,6 +152,10 @@ function statementsOf(
       'INSERT INTO elections (store, name) VALUES (?, ?) ON CONFLICT DO NOTHING',
     ),
     findElection: database.prepare('SELECT id FROM elections WHERE store = ? AND name = ?'),
+    listed: database.prepare(
+      `SELECT name FROM elections WHERE store = ? AND 'gone' <> (
+         SELECT state FROM changes WHERE election = elections.id ORDER BY id DESC LIMIT 1)`,
+    ),
     findTerm: database.prepare(
       'SELECT * FROM terms WHERE election = ? AND token = ? AND incarnation = ?',
     ),
