@@ -224,7 +224,7 @@ export interface WatchListener {
 /** One election that is observed: its view at every change, and then all else. */
 export class Watch implements Observed {
   /** When it last told of a change, by the monotonic clock. */
-  changedMs = -Infinity;
+  changedMs: number = -Infinity;
   /** The last one that it was told. */
   view: View | undefined;
   led: View | undefined;
