@@ -109,15 +109,16 @@ export class HistoryWriter {
   }
 
   /**
-   * Deletes a batch of what is too old. A term without an end stays until a newer one is known. The last
-   * change of an election stays as long as the store lists it.
+   * Deletes a batch of what is too old. A term without an end stays until a newer one is known, or its election
+   * has been gone as long. The last change of an election stays as long as the store lists it.
    * @returns whether there is more
    */
   prune(nowUnixMs: number): boolean {
     const oldestMs = nowUnixMs - this.#keepMs;
     const { pruneEnded, pruneLost, pruneChanges, pruneElections } = this.#sql;
     let isMore = false;
-    for (const statement of [pruneEnded, pruneLost, pruneChanges]) {
+    // Without changes an election has been gone for long: they are pruned before the terms.
+    for (const statement of [pruneEnded, pruneChanges, pruneLost]) {
       if (Number(statement.run(oldestMs, pruneBatch).changes) === pruneBatch) isMore = true;
     }
     if (!isMore && Number(pruneElections.run().changes) > 0) this.#elections.clear();
@@ -176,12 +177,13 @@ function statementsOf(
     pruneEnded: database.prepare(
       'DELETE FROM terms WHERE rowid IN (SELECT rowid FROM terms WHERE to_unix_ms < ? LIMIT ?)',
     ),
-    // Nobody has told how they ended, and a newer one is known.
+    // Nobody has told how they ended, and a newer one is known or their election is gone.
     pruneLost: database.prepare(
       `DELETE FROM terms WHERE rowid IN (
          SELECT rowid FROM terms AS old WHERE to_unix_ms IS NULL AND from_unix_ms < ?
-         AND EXISTS (SELECT 1 FROM terms AS new WHERE new.election = old.election
-           AND (length(new.token), new.token) > (length(old.token), old.token)) LIMIT ?)`,
+         AND (EXISTS (SELECT 1 FROM terms AS new WHERE new.election = old.election
+             AND (length(new.token), new.token) > (length(old.token), old.token))
+           OR NOT EXISTS (SELECT 1 FROM changes WHERE election = old.election)) LIMIT ?)`,
     ),
     pruneChanges: database.prepare(
       `DELETE FROM changes WHERE id IN (

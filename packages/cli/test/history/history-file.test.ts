@@ -136,6 +136,21 @@ test('what is older than --keep goes in batches, and does not come back from the
   expect(rowsOf(path)).toHaveLength(1);
 });
 
+test('a term without an end goes when its election has been gone for as long as terms are kept', () => {
+  const path = scratch();
+  const { writer } = writerOf(path, 1_000);
+  writer.store('test:');
+  const led: Shown = { ...vacant, state: 'led', token: '7', leader: 'a', incarnation: 'i7' };
+  writer.write([finding([term(7, { end: null })], { atUnixMs: 100, shown: led })]);
+  writer.prune(4_000);
+  expect(rowsOf(path)).toHaveLength(1);
+  writer.write([finding([], { atUnixMs: 5_000, shown: { ...vacant, state: 'gone' } })]);
+  writer.prune(5_500);
+  expect(rowsOf(path)).toHaveLength(1);
+  writer.prune(7_000);
+  expect(() => rowsOf(path)).toThrow(/no election "e"/);
+});
+
 test('10,000 terms are read in pages, from the newest, with the gap before each', () => {
   const path = scratch();
   const { writer } = writerOf(path);
