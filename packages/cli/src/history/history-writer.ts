@@ -65,8 +65,16 @@ export class HistoryWriter {
     } catch (error) {
       // The rows behind it may have been taken back.
       this.#elections.clear();
-      this.#database.exec('ROLLBACK');
+      this.#rollBack();
       throw error;
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec('ROLLBACK');
+    } catch {
+      // After some errors SQLite has done it already. The caller needs the first error.
     }
   }
 

@@ -209,6 +209,21 @@ test('a batch that fails leaves nothing behind', () => {
   expect(rowsOf(path)).toEqual([term(3)]);
 });
 
+test('the cause of a failure is told, also when SQLite has rolled back by itself', () => {
+  const { database } = writerOf(scratch());
+  const full = {
+    prepare: database.prepare.bind(database),
+    exec(sql: string) {
+      database.exec(sql === 'COMMIT' ? 'ROLLBACK' : sql);
+      if (sql === 'COMMIT') throw new Error('database or disk is full');
+    },
+    close: () => {},
+  };
+  const writer = new HistoryWriter(full, day);
+  writer.store('test:');
+  expect(() => writer.write([finding([term(1)])])).toThrow('database or disk is full');
+});
+
 test('a second recorder of a file is refused, until the first one is gone', () => {
   const path = scratch();
   const lock = lockForRecorder(path, sqlite);
