@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockForRecorder, openToRead, openToWrite } from '../../src/history/history-file.ts';
@@ -232,6 +232,28 @@ test('a second recorder of a file is refused, until the first one is gone', () =
   );
   lock.close();
   lockForRecorder(path, sqlite).close();
+});
+
+test('a second recorder is refused by whatever name it has the file', () => {
+  const path = scratch();
+  const directory = dirname(path);
+  symlinkSync(directory, join(directory, 'here'));
+  symlinkSync('history.db', join(directory, 'link.db'));
+  const names = [path, join(directory, 'here', 'history.db'), join(directory, 'link.db')];
+  for (const isMade of [false, true]) {
+    if (isMade) openToWrite(path, sqlite).close();
+    for (const name of names) {
+      const lock = lockForRecorder(name, sqlite);
+      for (const other of names) {
+        expect(() => lockForRecorder(other, sqlite)).toThrow('another `incumbent record` writes');
+      }
+      lock.close();
+    }
+  }
+  linkSync(path, join(directory, 'hard.db'));
+  expect(() => lockForRecorder(path, sqlite)).toThrow(`${path} has 2 names (hard links)`);
+  symlinkSync('round.db', join(directory, 'round.db'));
+  expect(() => lockForRecorder(join(directory, 'round.db'), sqlite)).toThrow(/round\.db.*ELOOP/);
 });
 
 test('files that are no history are left alone, and named', () => {
