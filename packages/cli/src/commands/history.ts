@@ -10,6 +10,7 @@ import { loadSqlite } from '../history/sqlite.ts';
 import type { HistoryOptions } from '../options.ts';
 import type { TermRow } from '../output/term-rows.ts';
 import { printTerms, withGaps } from '../output/term-rows.ts';
+import { shownUrl } from '../shown-url.ts';
 import { parseSpanOf } from '../until.ts';
 
 /** Rows that are read from a file at once. */
@@ -31,13 +32,20 @@ export async function history(options: HistoryOptions, context: Context): Promis
             return found;
           }),
         )
-      : recordedTerms(from, options, context);
+      : await recordedTerms(from, options, context);
   printTerms(terms, json, context);
   return exitCodes.ok;
 }
 
-function recordedTerms(from: string, options: HistoryOptions, { cwd }: Context): TermRow[] {
-  const { election: name, store, since } = options;
+async function recordedTerms(
+  from: string,
+  options: HistoryOptions,
+  context: Context,
+): Promise<TermRow[]> {
+  const { cwd } = context;
+  const { election: name, since } = options;
+  // What was given may hold a password, which the file does not have.
+  const store = options.store === undefined ? undefined : await shownUrl(options.store, context);
   const sinceUnixMs = since === undefined ? -Infinity : Date.now() - parseSpanOf('--since', since);
   const reader = new HistoryReader(resolve(cwd, from), loadSqlite(cwd));
   try {

@@ -103,6 +103,24 @@ test('an election that goes while no recorder runs is gone, and its last term do
   await Promise.all([election.close(), other.close()]);
 });
 
+test('a store of the file is found by the URL with its password, which is not shown', async () => {
+  const backend = memory();
+  const path = scratch();
+  await lead(backend, 'nightly', 'a');
+  const url = 'postgres://user:***@db.example:5432/incumbent';
+  const recorder = new Running(['record', '--to', path, '--json'], { backend, store: { url } });
+  await recorder.printed(/"event":"read"/);
+  recorder.signal('SIGTERM');
+  await recorder.result;
+  const history = (store: string) =>
+    invoke(['history', '-e', 'nightly', '--from', path, '--store', store]);
+  const { code, stdout } = await history('postgres://user:s3cret@db.example/incumbent');
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringMatching(/resigned/) });
+  const { stderr } = await history('postgres://user:s3cret@other.example/incumbent');
+  expect(stderr).toContain('of the store postgres://user:***@other.example:5432/incumbent, but of');
+  expect(stderr).not.toContain('s3cret');
+});
+
 test('two recorders of one file: the second one is refused, and the first goes on', async () => {
   const backend = memory();
   const path = scratch();
