@@ -33,7 +33,7 @@ export function openPast(file: string, stores: readonly OpenStore[], { cwd }: Co
           terms: rows.toReversed().map(({ token, toUnixMs, why, ...term }) => ({
             ...{ ...term, token: String(token), toUnixMs: toUnixMs ?? null, why: why ?? null },
           })),
-          next: next === undefined ? null : `${next.token} ${next.incarnation}`,
+          next: next === undefined ? null : `${next.fromUnixMs} ${next.token} ${next.incarnation}`,
         };
       } catch (error) {
         throw error instanceof HistoryError ? new ActionError(error.message) : error;
@@ -51,7 +51,10 @@ function wholeNumberOf(query: URLSearchParams, name: string): number {
 
 function placeOf(text: string | null): Place | undefined {
   if (text === null) return undefined;
-  const at = text.indexOf(' ');
-  if (at === -1) throw new ActionError(`before="${text}" is no place in a history`);
-  return { token: text.slice(0, at), incarnation: text.slice(at + 1) };
+  const [, from, token, incarnation] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? [];
+  const fromUnixMs = Number(from);
+  if (token === undefined || incarnation === undefined || Number.isNaN(fromUnixMs)) {
+    throw new ActionError(`before="${text}" is no place in a history`);
+  }
+  return { fromUnixMs, token, incarnation };
 }

@@ -36,7 +36,7 @@ CREATE TABLE terms (
   why TEXT,
   PRIMARY KEY (election, token, incarnation)
 ) STRICT;
-CREATE INDEX terms_in_order ON terms (election, length(token), token, incarnation);
+CREATE INDEX terms_in_order ON terms (election, from_unix_ms, length(token), token, incarnation);
 CREATE INDEX terms_by_end ON terms (to_unix_ms);
 CREATE TABLE changes (
   id INTEGER PRIMARY KEY,

@@ -5,6 +5,7 @@ import { termOf } from './term-row.ts';
 
 /** A place in the history of an election: what is older comes next. */
 export interface Place {
+  readonly fromUnixMs: number;
   readonly token: string;
   readonly incarnation: string;
 }
@@ -84,31 +85,36 @@ export class HistoryReader {
    * @param limit at most so many
    */
   terms(election: number, sinceUnixMs: number, limit: number, before?: Place): TermPage {
-    const older = '(length(token), token, incarnation) < (length(?), ?, ?) AND ';
-    const place =
-      before === undefined ? [] : ([before.token, before.token, before.incarnation] as const);
-    const rows = this.#all(
-      `SELECT * FROM terms WHERE ${before === undefined ? '' : older} election = ?
-       ORDER BY length(token) DESC, token DESC, incarnation DESC LIMIT ?`,
-      ...place,
-      election,
-      limit + 1,
-    ).map(termOf);
-    // Tokens grow, so the first one that is too old is the end of the window.
-    const isOld = ({ end, fromUnixMs }: KnownTerm, at: number) =>
-      end === null
-        ? (at > 0 || before !== undefined) && fromUnixMs < sinceUnixMs
-        : end.toUnixMs < sinceUnixMs;
-    const firstOld = rows.findIndex(isOld);
-    const count = Math.min(limit, firstOld === -1 ? rows.length : firstOld);
-    const terms = rows.slice(0, count);
-    const last = terms.at(-1);
-    const isMore = count === limit && rows.length > limit && firstOld !== limit;
+    // Tokens start again when an election was removed and made anew: times order the terms.
+    const last = this.#terms(election, sinceUnixMs, limit + 1, before);
+    const terms = last.slice(0, limit);
+    const oldest = terms.at(-1);
+    if (oldest === undefined) return { terms, predecessor: undefined, next: undefined };
+    const { fromUnixMs, token, incarnation } = oldest;
+    const place = { fromUnixMs, token, incarnation };
     return {
       terms,
-      predecessor: rows[count],
-      next: isMore && last ? { token: last.token, incarnation: last.incarnation } : undefined,
+      predecessor: this.#terms(election, -Infinity, 1, place)[0],
+      next: last.length > limit ? place : undefined,
     };
+  }
+
+  #terms(election: number, sinceUnixMs: number, limit: number, before?: Place): KnownTerm[] {
+    const older = 'AND (from_unix_ms, length(token), token, incarnation) < (?, length(?), ?, ?)';
+    const place =
+      before === undefined
+        ? []
+        : [before.fromUnixMs, before.token, before.token, before.incarnation];
+    // A term whose end nobody told went on until the next one began, or leads.
+    return this.#all(
+      `SELECT * FROM terms AS term WHERE election = ? AND (to_unix_ms >= ? OR to_unix_ms IS NULL
+         AND (from_unix_ms >= ? OR NOT EXISTS (SELECT 1 FROM terms AS next
+           WHERE next.election = term.election AND next.from_unix_ms > term.from_unix_ms
+           AND next.from_unix_ms < ?)))
+       ${before === undefined ? '' : older}
+       ORDER BY from_unix_ms DESC, length(token) DESC, token DESC, incarnation DESC LIMIT ?`,
+      ...[election, sinceUnixMs, sinceUnixMs, sinceUnixMs, ...place, limit],
+    ).map(termOf);
   }
 
   /** The oldest first. */

@@ -118,7 +118,7 @@ test('what is older than --keep goes in batches, and does not come back from the
   const many = Array.from({ length: 2_500 }, (_, at) =>
     term(at + 1, { fromUnixMs: 0, end: { toUnixMs: 1, why: 'resigned' } }),
   );
-  const young = [term(3_000, { end: null }), term(3_001, { end: null, fromUnixMs: 10 })];
+  const young = [3_000, 3_001].map((token) => term(token, { end: null, fromUnixMs: token }));
   writer.write([finding([...many, ...young], { atUnixMs: 500 })]);
   writer.write([
     finding([], { election: 'gone', atUnixMs: 500, shown: { ...vacant, state: 'gone' } }),
@@ -178,6 +178,28 @@ test('10,000 terms are read in pages, from the newest, with the gap before each'
     [String(2n ** 70n), 'not-recorded'],
   ]);
   expect(recent.next).toBeUndefined();
+});
+
+test('terms stay in sight, in the order of their times, when tokens start again', () => {
+  const path = scratch();
+  const { writer } = writerOf(path);
+  writer.store('test:');
+  const anew = [1, 2].map((token) => ({ ...term(token + 200), token: String(token) }));
+  writer.write([finding([term(100), term(101), ...anew])]);
+  const reader = readerOf(path);
+  const election = reader.election('e', undefined);
+  const tokensSince = (since: number, size: number) => {
+    const tokens: string[] = [];
+    let place: Place | undefined;
+    do {
+      const { terms, next } = reader.terms(election, since, size, place);
+      tokens.push(...terms.map(({ token }) => token));
+      place = next;
+    } while (place !== undefined);
+    return tokens;
+  };
+  expect(tokensSince(0, 1)).toEqual(['2', '1', '101', '100']);
+  expect(tokensSince(2_000, 10)).toEqual(['2', '1']);
 });
 
 test('a reader sees what the recorder has just written, and cannot write', () => {

@@ -153,7 +153,7 @@ test('the dashboard answers with the terms of the file, in pages, and names what
     next: null,
     terms: [{ token: '1', id: 'host-7', why: 'resigned', gapBeforeMs: null }],
   });
-  const before = await ask({ store: '0', election: 'a/b ü', since: '0', before: '1 ' });
+  const before = await ask({ store: '0', election: 'a/b ü', since: '0', before: '1 1 ' });
   expect(before).toEqual({ status: 200, next: null, terms: [] });
   expect(await ask({ store: '3', election: 'x', since: '0' })).toEqual({
     status: 409,
