@@ -68,7 +68,7 @@ function perform(
 }
 
 /**
- * Whoever asks a leader to go means the one that was shown.
+ * An operator who asks a leader to go means the one that was shown.
  * @throws ActionError when another one leads now
  */
 export function requireShown(steering: SteeringOf, live: LiveValues): void {
