@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CandidateInfo, Election, ElectionSummary, View } from 'incumbent';
-import { createElection } from 'incumbent';
+import { createElection, formatDuration } from 'incumbent';
 import { leave, patientTiming } from '../ask.ts';
 import { waitingIn } from '../commands/drain.ts';
 import type { OpenStore } from '../context.ts';
@@ -87,8 +87,9 @@ export class StoreFollower {
     const { open, signal, timeoutMs } = this.#followed;
     const beganMs = performance.now();
     const found = new Set<string>();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const surveyed = open.backend.survey({ signal: limit, memory: this.#memory });
+    const surveyed = whileItMoves(timeoutMs, signal, (limit) =>
+      open.backend.survey({ signal: limit, memory: this.#memory }),
+    );
     for await (const { name, ...summary } of surveyed) {
       if (isScratch(name)) continue;
       found.add(name);
@@ -111,18 +112,28 @@ export class StoreFollower {
     }
     for (const name of found) {
       if (this.#watches.has(name) || this.#watches.size >= mostObserved) continue;
+      const election = this.#open(name, found.size);
+      if (election === undefined) continue;
       this.#watches.set(
         name,
-        new Watch(this.#open(name, found.size), (change) => this.#changed(name, change)),
+        new Watch(election, {
+          tell: (change) => this.#changed(name, change),
+          lastTold: () => this.#known.get(name),
+        }),
       );
     }
   }
 
-  #open(name: string, count: number): Election {
+  /** Undefined: a name that other programs gave it, and that we do not take. It is shown all the same. */
+  #open(name: string, count: number): Election | undefined {
     const { open, timeoutMs } = this.#followed;
     const pollEvery = Math.min(mostPollMs, Math.max(leastPollMs, count * pollEachMs));
     const timing = { ...patientTiming(timeoutMs, open.backend.limits), pollEvery };
-    return createElection({ name, backend: open.backend, ...timing });
+    try {
+      return createElection({ name, backend: open.backend, ...timing });
+    } catch {
+      return undefined;
+    }
   }
 
   #changed(name: string, change: Change): void {
@@ -132,7 +143,8 @@ export class StoreFollower {
   }
 
   #tell(name: string, summary: Followed): void {
-    const view = asObserved(summary.view, this.#watches.get(name)?.view);
+    const observed = asObserved(summary.view, this.#watches.get(name));
+    const view = sinceTheEarlier(observed, this.#known.get(name)?.view);
     const followed = view === summary.view ? summary : { ...summary, view };
     this.#known.set(name, followed);
     this.#listener.onElection(name, followed);
@@ -144,34 +156,87 @@ export class StoreFollower {
 }
 
 /**
- * One look at a record cannot tell that its leader no longer renews. An observer that knows it is believed,
- * until it says itself that the leader is back.
+ * Hands on what `open` gives, and aborts its signal when nothing has come for `ms`: however much a store keeps,
+ * it can be read to its end. `AbortSignal.any` would not do: Node 20 keeps its signal as long as `signal` lives.
  */
-export function asObserved(view: View, observed: View | undefined): View {
-  const isDead =
-    view.state === 'led' && observed?.state === 'vacant' && observed.token === view.token;
-  return isDead ? observed : view;
+async function* whileItMoves<T>(
+  ms: number,
+  signal: AbortSignal,
+  open: (limit: AbortSignal) => AsyncIterable<T>,
+): AsyncGenerator<T> {
+  const limit = new AbortController();
+  const onAbort = () => limit.abort(signal.reason);
+  const stuck = `no election came from the store for ${formatDuration(ms)}`;
+  const timer = setTimeout(() => limit.abort(new Error(stuck)), ms);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    for await (const each of open(limit.signal)) {
+      timer.refresh();
+      yield each;
+    }
+  } catch (error) {
+    throw limit.signal.aborted ? limit.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
 }
 
-type Change =
+/**
+ * One look at a record cannot tell that its leader no longer renews. An observer that saw this term led, and
+ * then vacant, is believed until it says itself that the leader is back. Before a term is announced it is
+ * vacant too, with the same token: then the look is newer.
+ */
+export function asObserved(view: View, observed: Observed | undefined): View {
+  if (view.state !== 'led' || observed?.view?.state !== 'vacant') return view;
+  const isDead = observed.view.token === view.token && isSameTerm(observed.led, view);
+  return isDead ? observed.view : view;
+}
+
+export interface Observed {
+  /** The last view. */
+  readonly view: View | undefined;
+  /** The last view with a leader. */
+  readonly led: View | undefined;
+}
+
+/** One look often does not know since when, and says "now". A state that was known before began no later. */
+function sinceTheEarlier(view: View, before: View | undefined): View {
+  const isSame = before?.state === view.state && isSameTerm(before, view);
+  if (!isSame || before.sinceUnixMs >= view.sinceUnixMs) return view;
+  return { ...view, sinceUnixMs: before.sinceUnixMs };
+}
+
+function isSameTerm(one: View | undefined, other: View): boolean {
+  return one?.token === other.token && one?.leader?.incarnation === other.leader?.incarnation;
+}
+
+export type Change =
   | { readonly kind: 'view'; readonly view: View }
   | { readonly kind: 'whole'; readonly summary: Followed };
 
+export interface WatchListener {
+  tell(change: Change): void;
+  /** Another object after each telling, whoever found what was told. */
+  lastTold(): Followed | undefined;
+}
+
 /** One election that is observed: its view at every change, and then all else. */
-class Watch {
+export class Watch implements Observed {
   /** When it last told of a change, by the monotonic clock. */
-  changedMs = -Infinity;
+  changedMs: number = -Infinity;
   /** The last one that it was told. */
   view: View | undefined;
+  led: View | undefined;
   readonly #election: Election;
-  readonly #tell: (change: Change) => void;
+  readonly #listener: WatchListener;
   readonly #stop = new AbortController();
   #isReading = false;
   #isOld = false;
 
-  constructor(election: Election, tell: (change: Change) => void) {
+  constructor(election: Election, listener: WatchListener) {
     this.#election = election;
-    this.#tell = tell;
+    this.#listener = listener;
     void this.#observe();
   }
 
@@ -185,6 +250,7 @@ class Watch {
     try {
       for await (const view of this.#election.observe({ signal: this.#stop.signal })) {
         this.view = view;
+        if (view.state === 'led') this.led = view;
         // It was read a moment ago.
         if (isFirst) isFirst = false;
         else this.#changed(view);
@@ -196,7 +262,7 @@ class Watch {
 
   #changed(view: View): void {
     this.changedMs = performance.now();
-    this.#tell({ kind: 'view', view });
+    this.#listener.tell({ kind: 'view', view });
     if (view.state === 'unknown') return;
     this.#isOld = true;
     if (!this.#isReading) void this.#read();
@@ -209,13 +275,16 @@ class Watch {
     try {
       while (this.#isOld && !signal.aborted) {
         this.#isOld = false;
+        const toldBefore = this.#listener.lastTold();
         const question = { election: this.#election, signal };
         const [snapshot, waiting] = await Promise.all([
           this.#election.inspect({ signal }),
           waitingIn(question),
         ]);
+        // A view, or a reading of all, came meanwhile: the snapshot may be older. A view has it read again.
+        if (this.#isOld || this.#listener.lastTold() !== toldBefore) continue;
         this.changedMs = performance.now();
-        this.#tell({
+        this.#listener.tell({
           kind: 'whole',
           summary: { ...snapshot, waiting: withoutLeader(waiting, snapshot.view) },
         });

@@ -1,4 +1,6 @@
 /** The file of a history: its tables, and how it is opened. */
+import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { CommandError, exitCodes } from '../failure.ts';
 import type { Database, Row, Sqlite } from './sqlite.ts';
 import { isResult } from './sqlite.ts';
@@ -128,7 +130,7 @@ function unusable(path: string, readOnly: boolean, error: unknown): HistoryError
  * @throws HistoryError when another recorder has it
  */
 export function lockForRecorder(path: string, { DatabaseSync }: Sqlite): Database {
-  const lock = `${path}.recorder`;
+  const lock = `${onlyNameOf(path)}.recorder`;
   let database: Database | undefined;
   try {
     database = new DatabaseSync(lock, { timeout: 0 });
@@ -143,6 +145,40 @@ export function lockForRecorder(path: string, { DatabaseSync }: Sqlite): Databas
       exitCodes.no,
     );
   }
+}
+
+/**
+ * Two names of one file must not give two locks.
+ * @returns the path without symbolic links
+ * @throws HistoryError when the file has another name that cannot be found
+ */
+function onlyNameOf(path: string): string {
+  const real = realPathOf(path);
+  const found = statSync(real, { throwIfNoEntry: false });
+  if (found?.isFile() && found.nlink > 1) {
+    throw new HistoryError(
+      `${path} has ${found.nlink} names (hard links), and another recorder may write to it by another one: ` +
+        'remove the others, or give another --to',
+    );
+  }
+  return real;
+}
+
+/** Of a file that may be missing. What else is wrong with the path SQLite finds too. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch (error) {
+    const code = Object(error).code;
+    if (code === 'ELOOP') throw unusable(path, false, error);
+    if (code !== 'ENOENT' || dirname(path) === path) return path;
+  }
+  // SQLite makes the file where the link leads.
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+  const directory = realPathOf(dirname(path));
+  return isLink
+    ? realPathOf(resolve(directory, readlinkSync(path)))
+    : join(directory, basename(path));
 }
 
 function isNew(database: Database): boolean {

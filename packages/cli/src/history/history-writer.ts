@@ -51,6 +51,11 @@ export class HistoryWriter {
     return Number(this.#sql.findStore.get(url)?.['id']);
   }
 
+  /** The elections that the store had when they were last seen. */
+  listed(store: number): readonly string[] {
+    return this.#sql.listed.all(store).map(({ name }) => String(name));
+  }
+
   /** All of it, or nothing. A row that is on file already is not written again. */
   write(findings: readonly Finding[]): void {
     this.#database.exec('BEGIN IMMEDIATE');
@@ -60,8 +65,16 @@ export class HistoryWriter {
     } catch (error) {
       // The rows behind it may have been taken back.
       this.#elections.clear();
-      this.#database.exec('ROLLBACK');
+      this.#rollBack();
       throw error;
+    }
+  }
+
+  #rollBack(): void {
+    try {
+      this.#database.exec('ROLLBACK');
+    } catch {
+      // After some errors SQLite has done it already. The caller needs the first error.
     }
   }
 
@@ -104,15 +117,16 @@ export class HistoryWriter {
   }
 
   /**
-   * Deletes a batch of what is too old. A term without an end stays until a newer one is known. The last
-   * change of an election stays as long as the store lists it.
+   * Deletes a batch of what is too old. A term without an end stays until a newer one is known, or its election
+   * has been gone as long. The last change of an election stays as long as the store lists it.
    * @returns whether there is more
    */
   prune(nowUnixMs: number): boolean {
     const oldestMs = nowUnixMs - this.#keepMs;
     const { pruneEnded, pruneLost, pruneChanges, pruneElections } = this.#sql;
     let isMore = false;
-    for (const statement of [pruneEnded, pruneLost, pruneChanges]) {
+    // Without changes an election has been gone for long: they are pruned before the terms.
+    for (const statement of [pruneEnded, pruneChanges, pruneLost]) {
       if (Number(statement.run(oldestMs, pruneBatch).changes) === pruneBatch) isMore = true;
     }
     if (!isMore && Number(pruneElections.run().changes) > 0) this.#elections.clear();
@@ -128,6 +142,7 @@ function statementsOf(
     | 'findStore'
     | 'addElection'
     | 'findElection'
+    | 'listed'
     | 'findTerm'
     | 'putTerm'
     | 'addChange'
@@ -146,6 +161,10 @@ function statementsOf(
       'INSERT INTO elections (store, name) VALUES (?, ?) ON CONFLICT DO NOTHING',
     ),
     findElection: database.prepare('SELECT id FROM elections WHERE store = ? AND name = ?'),
+    listed: database.prepare(
+      `SELECT name FROM elections WHERE store = ? AND 'gone' <> (
+         SELECT state FROM changes WHERE election = elections.id ORDER BY id DESC LIMIT 1)`,
+    ),
     findTerm: database.prepare(
       'SELECT * FROM terms WHERE election = ? AND token = ? AND incarnation = ?',
     ),
@@ -166,12 +185,13 @@ function statementsOf(
     pruneEnded: database.prepare(
       'DELETE FROM terms WHERE rowid IN (SELECT rowid FROM terms WHERE to_unix_ms < ? LIMIT ?)',
     ),
-    // Nobody has told how they ended, and a newer one is known.
+    // Nobody has told how they ended, and a newer one is known or their election is gone.
     pruneLost: database.prepare(
       `DELETE FROM terms WHERE rowid IN (
          SELECT rowid FROM terms AS old WHERE to_unix_ms IS NULL AND from_unix_ms < ?
-         AND EXISTS (SELECT 1 FROM terms AS new WHERE new.election = old.election
-           AND (length(new.token), new.token) > (length(old.token), old.token)) LIMIT ?)`,
+         AND (EXISTS (SELECT 1 FROM terms AS new WHERE new.election = old.election
+             AND (length(new.token), new.token) > (length(old.token), old.token))
+           OR NOT EXISTS (SELECT 1 FROM changes WHERE election = old.election)) LIMIT ?)`,
     ),
     pruneChanges: database.prepare(
       `DELETE FROM changes WHERE id IN (

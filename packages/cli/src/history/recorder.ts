@@ -53,6 +53,10 @@ export class Recorder {
         trouble = error;
         if (seenUnixMs === null || isRead) return;
         isRead = true;
+        // Those went while no recorder ran.
+        for (const election of this.#onFile(store)) {
+          if (!lastTerms.has(election)) add({ election, shown: gone, terms: null });
+        }
         this.#add(() => this.#events.onRead(url));
       },
       onElection: (election: string, summary: Followed) => {
@@ -103,6 +107,15 @@ export class Recorder {
       for (const each of taken) if (typeof each === 'function') each();
       await breathe();
     }
+  }
+
+  #onFile(store: number): readonly string[] {
+    let names: readonly string[] = [];
+    this.#tryTo(() => {
+      names = this.#writer.listed(store);
+      return true;
+    });
+    return names;
   }
 
   #tryTo(job: () => boolean): boolean {

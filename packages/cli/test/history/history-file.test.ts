@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockForRecorder, openToRead, openToWrite } from '../../src/history/history-file.ts';
@@ -136,6 +136,21 @@ test('what is older than --keep goes in batches, and does not come back from the
   expect(rowsOf(path)).toHaveLength(1);
 });
 
+test('a term without an end goes when its election has been gone for as long as terms are kept', () => {
+  const path = scratch();
+  const { writer } = writerOf(path, 1_000);
+  writer.store('test:');
+  const led: Shown = { ...vacant, state: 'led', token: '7', leader: 'a', incarnation: 'i7' };
+  writer.write([finding([term(7, { end: null })], { atUnixMs: 100, shown: led })]);
+  writer.prune(4_000);
+  expect(rowsOf(path)).toHaveLength(1);
+  writer.write([finding([], { atUnixMs: 5_000, shown: { ...vacant, state: 'gone' } })]);
+  writer.prune(5_500);
+  expect(rowsOf(path)).toHaveLength(1);
+  writer.prune(7_000);
+  expect(() => rowsOf(path)).toThrow(/no election "e"/);
+});
+
 test('10,000 terms are read in pages, from the newest, with the gap before each', () => {
   const path = scratch();
   const { writer } = writerOf(path);
@@ -194,6 +209,21 @@ test('a batch that fails leaves nothing behind', () => {
   expect(rowsOf(path)).toEqual([term(3)]);
 });
 
+test('the cause of a failure is told, also when SQLite has rolled back by itself', () => {
+  const { database } = writerOf(scratch());
+  const full = {
+    prepare: database.prepare.bind(database),
+    exec(sql: string) {
+      database.exec(sql === 'COMMIT' ? 'ROLLBACK' : sql);
+      if (sql === 'COMMIT') throw new Error('database or disk is full');
+    },
+    close: () => {},
+  };
+  const writer = new HistoryWriter(full, day);
+  writer.store('test:');
+  expect(() => writer.write([finding([term(1)])])).toThrow('database or disk is full');
+});
+
 test('a second recorder of a file is refused, until the first one is gone', () => {
   const path = scratch();
   const lock = lockForRecorder(path, sqlite);
@@ -202,6 +232,28 @@ test('a second recorder of a file is refused, until the first one is gone', () =
   );
   lock.close();
   lockForRecorder(path, sqlite).close();
+});
+
+test('a second recorder is refused by whatever name it has the file', () => {
+  const path = scratch();
+  const directory = dirname(path);
+  symlinkSync(directory, join(directory, 'here'));
+  symlinkSync('history.db', join(directory, 'link.db'));
+  const names = [path, join(directory, 'here', 'history.db'), join(directory, 'link.db')];
+  for (const isMade of [false, true]) {
+    if (isMade) openToWrite(path, sqlite).close();
+    for (const name of names) {
+      const lock = lockForRecorder(name, sqlite);
+      for (const other of names) {
+        expect(() => lockForRecorder(other, sqlite)).toThrow('another `incumbent record` writes');
+      }
+      lock.close();
+    }
+  }
+  linkSync(path, join(directory, 'hard.db'));
+  expect(() => lockForRecorder(path, sqlite)).toThrow(`${path} has 2 names (hard links)`);
+  symlinkSync('round.db', join(directory, 'round.db'));
+  expect(() => lockForRecorder(join(directory, 'round.db'), sqlite)).toThrow(/round\.db.*ELOOP/);
 });
 
 test('files that are no history are left alone, and named', () => {

@@ -83,6 +83,26 @@ test.each([
   expect(stderr).toContain(words);
 });
 
+test('an election that goes while no recorder runs is gone, and its last term does not lead', async () => {
+  const backend = memory();
+  const path = scratch();
+  const other = createElection({ name: 'other', backend });
+  const election = createElection({ name: 'nightly', backend, candidate: { id: 'a' } });
+  const terms = [await election.campaign(), await other.campaign()];
+  await recordOnce(backend, path);
+  const history = async (name: string) =>
+    (await invoke(['history', '-e', name, '--from', path], { backend })).stdout;
+  expect(await history('nightly')).toMatch(/leads/);
+  const survey = async function* (options: Parameters<typeof backend.survey>[0]) {
+    for await (const each of backend.survey(options)) if (each.name !== 'nightly') yield each;
+  };
+  await recordOnce({ ...backend, open: backend.open.bind(backend), survey }, path);
+  expect(await history('nightly')).toMatch(/not-recorded/);
+  expect(await history('other')).toMatch(/leads/);
+  for (const term of terms) await term[Symbol.asyncDispose]();
+  await Promise.all([election.close(), other.close()]);
+});
+
 test('two recorders of one file: the second one is refused, and the first goes on', async () => {
   const backend = memory();
   const path = scratch();
