@@ -124,6 +124,8 @@ function guard(supervisorPid) {
   // The process that gives the seat back, and the seat. Undefined: it runs out.
   let heir;
   let seat;
+  // The group of the last program.
+  let buried;
   let judgeTimer;
   let beatAtMs = 0;
 
@@ -337,6 +339,7 @@ function guard(supervisorPid) {
     // Looking for zombies means a walk through /proc: first give process 1 a moment to reap.
     if (groupIsGone(group, delayMs > 2)) {
       for (const fd of [3, 5]) child.stdio[fd].destroy();
+      buried = group;
       program = undefined;
       tell({ say: 'gone', id });
       if (leaving) end();
@@ -367,7 +370,8 @@ function guard(supervisorPid) {
     // is left, and then only.
     const look = () => {
       if (supervisorPid !== firstParent) process.exit(0);
-      if (process.ppid !== supervisorPid) bequeath();
+      const isDead = process.ppid !== supervisorPid;
+      if (isDead && (buried === undefined || isSurelyGone(buried))) bequeath();
       else if (monotonicMs() < untilMs) setTimeout(look, 5);
       else process.exit(0);
     };
@@ -455,6 +459,23 @@ function groupIsGone(group, lookForZombies) {
   if (onlyZombiesLeft(group, isListed)) return true;
   // The last of the dead may have been reaped while we looked for them.
   return isListed && groupIsUnknown(group) && onlyZombiesLeft(group, false);
+}
+
+/**
+ * As `groupIsGone`, where any doubt is a no: a successor may lead at once, and not after the lease. So
+ * only where all processes can be seen, and in a walk during which no process was forked.
+ */
+function isSurelyGone(group) {
+  if (!procIsOurs() || !groupIsGone(group, true)) return false;
+  try {
+    // Not readable: hidepid hides the processes of other users from us.
+    readProc('1/stat', Buffer.alloc(1024));
+  } catch {
+    return false;
+  }
+  const forks = forksSoFar();
+  const found = living(group);
+  return found?.length === 0 && forks !== undefined && forksSoFar() === forks;
 }
 
 function groupIsUnknown(group) {

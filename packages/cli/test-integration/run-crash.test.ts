@@ -3,7 +3,8 @@
 // guard sees no death, or dies itself, or does not reach the store, the lease runs out as ever.
 //
 // INCUMBENT_CRASHES=50 takes so many terms for each store and each way to die, and prints how long
-// the successors took.
+// the successors took. Without it, faults of the network and of the guard are played on one store of
+// leases and one of queues: what is written there is the same on the others.
 import { serverAvailable, startProxy } from '@incumbent/zookeeper-testing';
 import { expect } from 'vitest';
 import { inTurn } from './support/in-turn.ts';
@@ -21,7 +22,8 @@ import {
 import { kinds, sharedStores } from './support/stores.ts';
 import { sharedServer } from './support/zookeeper.ts';
 
-const crashes = Number(process.env['INCUMBENT_CRASHES'] ?? 2);
+const asked = process.env['INCUMBENT_CRASHES'];
+const crashes = Number(asked ?? 2);
 /** Much longer than a takeover takes, on a busy machine too. */
 const longLease = '15s';
 const family = 'leader,child,grandchild';
@@ -161,9 +163,8 @@ for (const { name, missing, shortLease, url, at, port } of stores) {
           took.push(beganMs - killedMs);
           await leader.ends();
           const why = await endOf(lab, settings, term.token);
-          // On the file store the successor may have proved the death before.
-          const clean = victim === 'worker' ? ['work-finished'] : ['work-failed'];
-          expect(name === 'file' ? [...clean, 'unclean'] : clean).toContain(why);
+          // The work may have left something behind that no look at processes shows.
+          expect(why).toBe(victim === 'worker' ? 'work-finished' : 'unclean');
           if (victim !== 'worker' && name !== 'file') {
             const [said] = leader.all('given-back');
             expect(said).toMatchObject({ token: String(term.token), pid: leader.pid });
@@ -200,6 +201,7 @@ for (const { name, missing, shortLease, url, at, port } of stores) {
   );
 
   if (at === undefined || port === undefined) continue;
+  if (asked === undefined && name !== 'PostgreSQL' && name !== 'ZooKeeper') continue;
 
   inPlace(
     `${name}: guard killed with its supervisor: the lease is waited out`,

@@ -65,8 +65,7 @@ for (const { name, missing, lists, lease, isVariant, open } of kinds) {
     await takesOver(lab, follows, terms + 1, first);
     const history = jsonLines((await ask(['history', '--json'])).stdout);
     expect(history.slice(-2)).toMatchObject([
-      // Its guard saw that its program is dead.
-      { token: String(first.token), id: leads.id, why: 'work-failed' },
+      { token: String(first.token), id: leads.id, why: 'unclean' },
       { id: follows.id, to: null },
     ]);
     // The term that it leads now: another one, if the machine has stood still meanwhile.

@@ -174,9 +174,7 @@ test.concurrent('WB4: when the supervisor is killed its program dies with all it
   lab,
 }) => {
   const settings = onServer(short);
-  // So that the seat runs out, and the next leader has to fence.
-  const alone = { ...settings, options: ['--no-release-on-crash'] };
-  const a = lab.run('A', lab.worker(family, 'deaf'), alone);
+  const a = lab.run('A', lab.worker(family, 'deaf'), settings);
   const { pid: group, token } = await a.started();
   await lab.works(token);
   const hook = 'echo "$INCUMBENT_PREDECESSOR $INCUMBENT_PREDECESSOR_TOKEN" >> fenced';

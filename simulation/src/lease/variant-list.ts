@@ -135,7 +135,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'a wall clock that is set back hides the suspension before it',
-    from: 7,
+    from: 20,
     edits: [
       {
         file: 'base/deadline.js',
@@ -362,6 +362,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
         replace: "if (found.kind === 'gone')",
       },
     ],
+    from: 20,
     // The record that it overwrites names the term that the next leader has to fence, and to wait
     // for.
     breaks: [...s1, 'release', 'fencing'],

@@ -4,7 +4,7 @@ import { parseDuration } from 'incumbent';
 import type { Context } from '../context.ts';
 import { openPast } from '../dashboard/past.ts';
 import { ShowStore } from '../dashboard/show-store.ts';
-import { readSteering, steer } from '../dashboard/steer.ts';
+import { readSteering, requireShown, steer } from '../dashboard/steer.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { openStores } from '../follow/open-stores.ts';
 import { StoreFollower } from '../follow/store-follower.ts';
@@ -33,6 +33,7 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
     ...(allowSteering && {
       act: async (action: unknown) => {
         const steering = readSteering(action, stores.length);
+        requireShown(steering, live);
         return { said: await steer(steering, stores, timeout, context) };
       },
     }),

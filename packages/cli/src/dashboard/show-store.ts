@@ -4,6 +4,7 @@ import type { Followed, StoreListener, StoreReading } from '../follow/store-foll
 import type { LiveValues } from '../web/live-values.ts';
 import { shownElection } from './show.ts';
 import type { ShownStore } from './shown.ts';
+import { electionKey } from './shown.ts';
 
 /** Shows one store and its elections to any number of browsers. */
 export class ShowStore implements StoreListener {
@@ -30,14 +31,10 @@ export class ShowStore implements StoreListener {
 
   onElection(name: string, summary: Followed): void {
     const shown = shownElection(this.#index, summary, name, this.#candidateLeaseMs);
-    this.#live.set(this.#key(name), shown);
+    this.#live.set(electionKey(shown), shown);
   }
 
   onGone(name: string): void {
-    this.#live.delete(this.#key(name));
-  }
-
-  #key(name: string): string {
-    return `election:${this.#index}:${name}`;
+    this.#live.delete(electionKey({ store: this.#index, election: name }));
   }
 }

@@ -35,7 +35,15 @@ export interface ShownTerm {
   readonly why: string;
 }
 
-/** `election:0:NAME`: of the store with that index. */
+/** The name under which an election is told. */
+export function electionKey({
+  store,
+  election,
+}: Pick<ShownElection, 'store' | 'election'>): string {
+  return `election:${store}:${election}`;
+}
+
+/** Of the store with that index. */
 export interface ShownElection {
   readonly store: number;
   readonly election: string;
@@ -87,4 +95,9 @@ export type Steering =
   | { readonly act: 'end' }
   | { readonly act: 'reopen' };
 
-export type SteeringOf = Steering & { readonly store: number; readonly election: string };
+/** `token`: of the leader that was shown when the operator decided; null: nobody led. */
+export type SteeringOf = Steering & {
+  readonly store: number;
+  readonly election: string;
+  readonly token: string | null;
+};

@@ -7,8 +7,10 @@ import { vacate } from '../commands/vacate.ts';
 import type { Context, OpenStore } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
+import type { LiveValues } from '../web/live-values.ts';
 import { ActionError } from '../web/page-server.ts';
-import type { SteeringOf } from './shown.ts';
+import type { ShownElection, SteeringOf } from './shown.ts';
+import { electionKey } from './shown.ts';
 
 /**
  * @param stores by index
@@ -65,13 +67,29 @@ function perform(
   }
 }
 
+/**
+ * An operator who asks a leader to go means the one that was shown.
+ * @throws ActionError when another one leads now
+ */
+export function requireShown(steering: SteeringOf, live: LiveValues): void {
+  if (steering.act !== 'vacate' && steering.act !== 'transfer') return;
+  const now = live.get(electionKey(steering)) as ShownElection | undefined;
+  if (now === undefined || now.token === steering.token) return;
+  throw new ActionError(
+    `${now.leader?.id ?? 'nobody'} leads now (token ${now.token}), not the one that was shown: look again`,
+  );
+}
+
 /** @throws ActionError for anything that is no request of ours */
 export function readSteering(action: unknown, stores: number): SteeringOf {
-  const { act, store, election, force, to, id, until } = Object(action) as Record<string, unknown>;
+  const { act, store, election, token, force, to, id, until } = Object(action) as Record<
+    string,
+    unknown
+  >;
   const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
   const isStore = Number.isInteger(store) && Number(store) >= 0 && Number(store) < stores;
-  if (isStore && isText(election)) {
-    const place = { store: Number(store), election };
+  if (isStore && isText(election) && (token === null || isText(token))) {
+    const place = { store: Number(store), election, token };
     if (act === 'vacate' && typeof force === 'boolean') return { ...place, act, force };
     if (act === 'transfer' && isText(to)) return { ...place, act, to };
     if (act === 'drain' && isText(id) && isText(until)) return { ...place, act, id, until };

@@ -2,7 +2,8 @@
  * A process of its own: gives back the seat of a supervisor that is dead, as its program is. The
  * guard starts it (../guard/README.md) and then ends, so nothing waits for it. It bounds itself.
  */
-import { Writable } from 'node:stream';
+// First, for the rest takes longer to be read.
+import './left-alone.ts';
 import { text } from 'node:stream/consumers';
 import type { SeatIdentity } from 'incumbent/backend';
 import { giveBackSeat } from 'incumbent/backend';
@@ -27,17 +28,7 @@ const withinMs = 5_000;
 /** To close the connection, and to write the last line. */
 const endWithinMs = 2_000;
 
-// A manager of services that sees the supervisor die sends TERM to all that it has left.
-for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.on(name, () => {});
-// Others write to the same pipe: Node makes it non-blocking when process.stderr is looked at, as
-// clients of stores do.
-Object.defineProperty(process, 'stderr', { value: nowhere() });
-
 void main().finally(() => process.exit());
-
-function nowhere(): Writable {
-  return new Writable({ write: (_chunk, _encoding, done) => done() });
-}
 
 async function main(): Promise<void> {
   const { seat, ...bequest } = JSON.parse(await text(process.stdin)) as Bequest & {
@@ -85,7 +76,9 @@ async function giveBack(
   );
   const { backend } = store;
   const options = { ...timingOf(timing, backend.limits), name: election, backend, seat, signal };
-  const isGivenBack = await giveBackSeat({ ...options, hasWorkEnded: true });
+  // Our processes are dead. But a container that the program started, or a process of another machine, may
+  // still work: so the next leader fences, as after any crash.
+  const isGivenBack = await giveBackSeat({ ...options, hasWorkEnded: false });
   await store.close?.().catch(() => {});
   return isGivenBack;
 }

@@ -42,6 +42,8 @@ const headers: Readonly<Record<string, string>> = {
 };
 
 const longestAction = 65_536;
+/** A browser has up to seven. */
+const mostConnections = 700;
 
 /** An action that cannot be taken, or a question without an answer, in words for the person who asked. */
 export class ActionError extends Error {
@@ -102,7 +104,10 @@ export async function servePage(options: PageOptions): Promise<PageServer> {
     }
     if (path === '/live') {
       if (request.method === 'HEAD') return send(response, 200, 'text/event-stream', '');
-      return live.stream(response);
+      if (!live.stream(response)) {
+        refuse(response, { status: 503, text: 'too many browsers have this page open' });
+      }
+      return;
     }
     const question = Object.hasOwn(read, path) ? read[path] : undefined;
     if (question !== undefined) {
@@ -118,6 +123,7 @@ export async function servePage(options: PageOptions): Promise<PageServer> {
     });
   };
   const server = tls === undefined ? createServer(handle) : createTlsServer({ ...tls }, handle);
+  server.maxConnections = mostConnections;
   await requireBuilt(page);
   const at = await bind(server, options.address);
   return {

@@ -234,7 +234,7 @@ const json = { 'content-type': 'application/json' };
 
 /** @returns the status of the answer */
 async function post(url: URL, headers: Record<string, string>): Promise<number> {
-  const body = JSON.stringify({ act: 'end', store: 0, election: 'orders' });
+  const body = JSON.stringify({ act: 'end', store: 0, election: 'orders', token: null });
   const asked = request({
     ...{ host: url.hostname, port: url.port, path: '/act', method: 'POST' },
     headers: { ...json, ...headers },

@@ -75,5 +75,10 @@ addEventListener('hashchange', () => {
 function readPlace(): { readonly store: number; readonly election: string } | undefined {
   const match = /^#\/(\d+)\/(.+)$/.exec(location.hash);
   if (match === null) return undefined;
-  return { store: Number(match[1]), election: decodeURIComponent(match[2] ?? '') };
+  try {
+    return { store: Number(match[1]), election: decodeURIComponent(match[2] ?? '') };
+  } catch {
+    // Somebody has written the address by hand.
+    return undefined;
+  }
 }

@@ -36,6 +36,14 @@ function possible({ state, waiting, drains }: ShownElection): readonly Kind[] {
 }
 
 export function SteerButtons({ shown }: { readonly shown: ShownElection }) {
+  useEffect(
+    () => () => {
+      // They are about this election.
+      asked.value = undefined;
+      answer.value = undefined;
+    },
+    [],
+  );
   if (!maySteer) {
     return (
       <p class="banner" role="note">
@@ -87,8 +95,10 @@ function Confirm({ kind, shown }: Ask) {
   useEffect(() => {
     dialog.current?.showModal();
   }, []);
+  const [mine] = useState(() => asked.peek());
   const close = () => {
-    asked.value = undefined;
+    // Another one may have been opened since.
+    if (asked.peek() === mine) asked.value = undefined;
   };
   const effects: Readonly<Record<Kind, string>> = {
     vacate: force
@@ -111,8 +121,8 @@ function Confirm({ kind, shown }: Ask) {
   };
   const send = () => {
     setBusy(true);
-    const { store } = shown;
-    const request = { store, election, ...requestOf(kind, { id, until, force }) };
+    const { store, token } = shown;
+    const request = { store, election, token, ...requestOf(kind, { id, until, force }) };
     act<{ readonly said: string }>(request)
       .then(({ said }) => {
         answer.value = { isGood: true, words: said };

@@ -23,35 +23,58 @@ export function live<T>(name: string): Signal<T | undefined> {
   return found as Signal<T | undefined>;
 }
 
+/** The command says that it lives more often than that (src/web/live-values.ts). */
+const silentMs = 25_000;
+const againMs = 3_000;
+
 export function connect(): void {
   const source = new EventSource('/live');
-  /** The first event of a connection has all values: what is not in it is gone. */
-  let isFirst = true;
-  source.onopen = () => {
-    isFirst = true;
-  };
-  source.onmessage = ({ data }: MessageEvent<string>) => {
-    const entries = JSON.parse(data) as (readonly [name: string, value?: unknown])[];
-    const known = new Set(isFirst ? [] : names.peek());
-    if (isFirst) {
-      const told = new Set(entries.map(([name]) => name));
-      for (const [name, value] of values) if (!told.has(name)) value.value = undefined;
-    }
-    isFirst = false;
-    for (const [name, value] of entries) {
-      live(name).value = value;
-      if (value === undefined) known.delete(name);
-      else known.add(name);
-    }
-    if (
-      known.size !== names.peek().length ||
-      [...known].some((name, at) => names.peek()[at] !== name)
-    ) {
-      names.value = [...known];
-    }
+  let silence = setTimeout(lose, silentMs);
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(lose, silentMs);
     connection.value = { state: 'live' };
   };
-  source.onerror = () => {
+  /** A connection that is only silent tells the browser nothing, and one that was refused ends it. */
+  function lose(): void {
+    clearTimeout(silence);
+    source.close();
     if (connection.peek().state !== 'lost') connection.value = { state: 'lost', since: new Date() };
+    setTimeout(connect, againMs);
+  }
+  /** The first event of a connection has all values: what is not in it is gone. */
+  let isFirst = true;
+  source.addEventListener('beat', heard);
+  source.onmessage = ({ data }: MessageEvent<string>) => {
+    take(JSON.parse(data), isFirst);
+    isFirst = false;
+    heard();
   };
+  source.onerror = lose;
+}
+
+type Entry = readonly [name: string, value?: unknown];
+
+function take(entries: readonly Entry[], isAll: boolean): void {
+  const known = new Set(isAll ? [] : names.peek());
+  const gone = new Set(isAll ? names.peek() : []);
+  for (const [name, value] of entries) {
+    if (value === undefined) {
+      gone.add(name);
+      continue;
+    }
+    live(name).value = value;
+    known.add(name);
+    gone.delete(name);
+  }
+  for (const name of gone) {
+    live(name).value = undefined;
+    known.delete(name);
+  }
+  const before = names.peek();
+  if (known.size !== before.length || before.some((name) => !known.has(name))) {
+    names.value = [...known];
+  }
+  // Whoever shows them has let go of them now.
+  for (const name of gone) if (name.startsWith('election:')) values.delete(name);
 }
