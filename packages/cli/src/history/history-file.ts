@@ -164,7 +164,7 @@ function onlyNameOf(path: string): string {
   return real;
 }
 
-/** Of a file that may be missing. What else is wrong with the path SQLite finds too. */
+/** Of a file that may be missing. SQLite finds all else that is wrong with the path. */
 function realPathOf(path: string): string {
   try {
     return realpathSync.native(path);
