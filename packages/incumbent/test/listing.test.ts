@@ -58,6 +58,12 @@ test('an election that two pages name is told once, and an empty page is not the
   expect((await all(backend.survey())).map(({ name }) => name)).toEqual(['a', 'b', 'c']);
 });
 
+test('a name that no election can have is left out', async () => {
+  const { backend } = paged(['a', 'b'.repeat(201), 'c\nd', '', 'e']);
+  expect(await all(backend.elections())).toEqual(['a', 'e']);
+  expect((await all(backend.survey())).map(({ name }) => name)).toEqual(['a', 'e']);
+});
+
 test('a caller that has enough reads no further page', async () => {
   const { backend, read } = paged(['a'], ['b'], ['c']);
   for await (const name of backend.elections()) if (name === 'b') break;

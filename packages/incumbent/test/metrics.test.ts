@@ -517,6 +517,20 @@ test('a registry with a metric of the same name is left as it was', () => {
   expect(registry.getMetricsAsArray()).toEqual([own]);
 });
 
+test('a meter that has the metrics already is refused, until the first handle is closed', async () => {
+  const provider = new MeterProvider();
+  onTestFinished(() => provider.shutdown());
+  const meter = provider.getMeter('test');
+  const first = meterElections(meter);
+  expect(() => meterElections(meter)).toThrow(MisuseError);
+  expect(() => meterElections(meter)).toThrow('this meter has the metrics of elections already');
+  first.close();
+  using _ = meterElections(meter);
+  // A second close of the first handle does not free the meter for a third.
+  first.close();
+  expect(() => meterElections(meter)).toThrow(MisuseError);
+});
+
 test.each([
   [() => collectMetrics(undefined as never), 'collectMetrics takes a Registry of prom-client'],
   [() => collectMetrics({} as never), 'collectMetrics takes a Registry of prom-client'],

@@ -223,7 +223,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
       },
       { file: store, find: 'if (place.session !== this.session.id)', replace: 'if (false)' },
     ],
-    from: 10_090,
+    from: 13_435,
     // The request that lands late may as well be the end of that session's place.
     breaks: ['place', 'others'],
   },

@@ -1,6 +1,6 @@
 /** The elections of a store, from the pages that it hands out. */
 import { setMaxListeners } from 'node:events';
-import { describeValue } from '../base/candidate.ts';
+import { checkElectionName, describeValue } from '../base/candidate.ts';
 import { checkNames } from '../base/check-names.ts';
 import type { Clock } from '../base/clock.ts';
 import { systemClock } from '../base/clock.ts';
@@ -165,6 +165,16 @@ function summaryOf(found: FoundElection, look: SurveyLook): ElectionSummary {
   }
 }
 
+/** False for a name that no election can have, so that nothing could be done with it. */
+function isElectionName(name: string): boolean {
+  try {
+    checkElectionName(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Each election once. */
 async function* foundIn(
   pages: ElectionPages,
@@ -188,7 +198,7 @@ async function* foundIn(
       },
     );
     for (const found of elections) {
-      if (told.has(found.name)) continue;
+      if (told.has(found.name) || !isElectionName(found.name)) continue;
       // A listing that ends early must not look like a whole one.
       until.throwIfAborted();
       told.add(found.name);

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { InvalidOptionError } from '../base/errors.ts';
+import { InvalidOptionError, MisuseError } from '../base/errors.ts';
 import type { Attributes, CounterName, GaugeName } from './instruments.ts';
 import { electionInstruments } from './instruments.ts';
 import type { MetricsOptions } from './options.ts';
@@ -33,6 +33,9 @@ export type OtelCallback = (result: {
   observe(value: number, attributes: Attributes): void;
 }) => void;
 
+/** A histogram with two calls for one meter would count each value twice. */
+const metersInUse = new WeakSet<OtelMeter>();
+
 /**
  * Adds the metrics of all elections of this process to a meter of OpenTelemetry. Call it before the
  * first campaign begins: a term that leads already is not counted.
@@ -40,7 +43,7 @@ export type OtelCallback = (result: {
  * OpenTelemetry cannot remove an instrument. After `close()` its SDK goes on exporting the last
  * values, so close the handle when you shut the provider down.
  *
- * @throws InvalidOptionError
+ * @throws InvalidOptionError, MisuseError when this meter has the metrics already. Nothing was added then
  */
 export function meterElections(meter: OtelMeter, options: MetricsOptions = {}): MetricsHandle {
   const what = 'meterElections';
@@ -51,6 +54,13 @@ export function meterElections(meter: OtelMeter, options: MetricsOptions = {}): 
     );
   }
   const { clock, attribute } = resolveMetricsOptions(what, options);
+  if (metersInUse.has(meter)) {
+    throw new MisuseError(
+      `${what}: this meter has the metrics of elections already: close the handle of the first call, ` +
+        'or take another meter',
+    );
+  }
+  metersInUse.add(meter);
   const histograms = new Map<string, OtelHistogram>();
   const tally = new Tally(clock, attribute, (name, seconds, attributes) =>
     histograms.get(name)?.record(seconds, attributes),
@@ -76,8 +86,12 @@ export function meterElections(meter: OtelMeter, options: MetricsOptions = {}): 
     observable.addCallback(callback);
     removers.push(() => observable.removeCallback(callback));
   }
+  let isClosed = false;
   const close = () => {
+    if (isClosed) return;
+    isClosed = true;
     tally.close();
+    metersInUse.delete(meter);
     for (const remove of removers.splice(0)) remove();
   };
   return { close, [Symbol.dispose]: close };

@@ -1,4 +1,4 @@
-import { onAbort } from '../../base/wait.ts';
+import { onAbort, unlessAborted } from '../../base/wait.ts';
 import type { Driver, Row } from './driver.ts';
 
 /** The replacement of one record that nobody is told of. */
@@ -22,15 +22,24 @@ interface Waiting {
 }
 
 /**
- * Statements of renewals under way at once. Renewals that come meanwhile share the next one. One of
- * these may be a statement for one record, which waits for its row. The others wait for no row, so a
- * row that is locked holds up no other renewal.
+ * Statements of renewals under way at once. Renewals that come meanwhile share the next one. A
+ * statement is over for us when no caller waits for it any more. The drivers may go on to wait for
+ * a connection that is dead, and other connections work. A late write does no harm, because each is
+ * conditional on the version.
  */
 const statementsAtOnce = 4;
+/**
+ * Of these, the statements for one record, which wait for its row. The others wait for no row, so
+ * rows that are locked hold up no renewal of another row.
+ */
+const onesAtOnce = statementsAtOnce - 1;
 const renewalsInOne = 100;
 
-/** SQLSTATE: the server has said no, and has undone the statement. */
-const sqlState = /^[0-9A-Z]{5}$/;
+/**
+ * SQLSTATE, by the classes that PostgreSQL has: the server has said no, and has undone the
+ * statement. Names of errno, such as EPIPE, have five letters too, and say no such thing.
+ */
+const sqlState = /^[0-9][0-9A-Z]{4}$|^(?:F0|HV|P0|XX)[0-9A-Z]{3}$/;
 
 /**
  * The renewals of all elections on one client. A statement for many neither waits for a row that
@@ -40,8 +49,10 @@ const sqlState = /^[0-9A-Z]{5}$/;
 export class Renewals {
   readonly #driver: Pick<Driver, 'query'>;
   readonly #waiting: Set<Waiting> = new Set();
+  /** A statement for many has left them out. */
+  readonly #leftOut: Set<Waiting> = new Set();
   #underWay = 0;
-  #isOneUnderWay = false;
+  #onesUnderWay = 0;
 
   constructor(driver: Pick<Driver, 'query'>) {
     this.#driver = driver;
@@ -55,7 +66,9 @@ export class Renewals {
         ...{ renewal, signal, resolve, reject, isOver: false },
         forget: onAbort(signal, () => {
           // One that has not been sent never is.
-          if (this.#waiting.delete(waiting)) finish(waiting, () => reject(signal.reason));
+          if (this.#waiting.delete(waiting) || this.#leftOut.delete(waiting)) {
+            finish(waiting, () => reject(signal.reason));
+          }
         }),
       };
       this.#waiting.add(waiting);
@@ -65,19 +78,36 @@ export class Renewals {
 
   #next(): void {
     while (this.#underWay < statementsAtOnce) {
+      const [leftOut] = this.#leftOut;
+      if (leftOut !== undefined && this.#onesUnderWay < onesAtOnce) {
+        this.#leftOut.delete(leftOut);
+        this.#startOne(leftOut);
+        continue;
+      }
       const [first] = this.#waiting;
       if (first === undefined) return;
       const together = this.#likeThat(first.renewal);
       for (const each of together) this.#waiting.delete(each);
-      this.#underWay += 1;
-      const isOne = together.length === 1 && !this.#isOneUnderWay;
-      if (isOne) this.#isOneUnderWay = true;
-      void (isOne ? this.#sendOne(first) : this.#sendMany(together)).finally(() => {
-        this.#underWay -= 1;
-        if (isOne) this.#isOneUnderWay = false;
-        this.#next();
-      });
+      if (together.length === 1 && this.#onesUnderWay === 0) this.#startOne(first);
+      else this.#start(this.#sendMany(together));
     }
+  }
+
+  #startOne(waiting: Waiting): void {
+    this.#onesUnderWay += 1;
+    const sent = this.#sendOne(waiting).finally(() => {
+      this.#onesUnderWay -= 1;
+    });
+    this.#start(sent);
+  }
+
+  /** @param sent never rejects */
+  #start(sent: Promise<void>): void {
+    this.#underWay += 1;
+    void sent.finally(() => {
+      this.#underWay -= 1;
+      this.#next();
+    });
   }
 
   /** Those that wait for the same statement with the same values for all. */
@@ -102,7 +132,8 @@ export class Renewals {
   async #sendOne(waiting: Waiting): Promise<void> {
     const { renewal, signal, resolve, reject } = waiting;
     try {
-      const rows = await this.#driver.query(renewal.text, renewal.values, signal);
+      const query = this.#driver.query(renewal.text, renewal.values, signal);
+      const rows = await unlessAborted(query, signal);
       finish(waiting, () => resolve(rows));
     } catch (error) {
       finish(waiting, () => reject(error));
@@ -126,7 +157,8 @@ export class Renewals {
     const rowsOf = new Map<string, Row[]>();
     try {
       const json = JSON.stringify(together.map(({ renewal }) => renewal.row));
-      const rows = await this.#driver.query(manyText, [json, ...shared], stop.signal);
+      const query = this.#driver.query(manyText, [json, ...shared], stop.signal);
+      const rows = await unlessAborted(query, stop.signal);
       for (const row of rows) {
         const name = row[0] ?? '';
         rowsOf.set(name, [...(rowsOf.get(name) ?? []), row]);
@@ -143,7 +175,7 @@ export class Renewals {
     for (const each of together) {
       if (each.isOver) continue;
       const rows = rowsOf.get(each.renewal.row.name);
-      if (rows === undefined) void this.#sendOne(each);
+      if (rows === undefined) this.#leftOut.add(each);
       else finish(each, () => each.resolve(rows));
     }
   }
