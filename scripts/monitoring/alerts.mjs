@@ -19,7 +19,10 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       description:
         'Candidates have been campaigning for {{ $labels.election }} for longer than a takeover takes, and ' +
         'none leads. `incumbent status` says why: a store that is away, a drain, a hold, a failing health check.',
-      expr: [`sum by (election) (${leading}) == 0`, `and sum by (election) (${waiting}) > 0`],
+      expr: [
+        `sum by (job, election) (${leading}) == 0`,
+        `and sum by (job, election) (${waiting}) > 0`,
+      ],
     },
     {
       name: 'IncumbentNoCandidate',
@@ -31,8 +34,8 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
         'No process that is scraped campaigns for {{ $labels.election }}, which was led within the last hour. ' +
         'Leave this alert out for elections that end on purpose.',
       expr: [
-        `max by (election) (max_over_time(${leading}[1h])) > 0`,
-        `unless on (election) sum by (election) (${leading} + ${waiting}) > 0`,
+        `max by (job, election) (max_over_time(${leading}[1h])) > 0`,
+        `unless on (job, election) sum by (job, election) (${leading} + ${waiting}) > 0`,
       ],
     },
     {
@@ -48,11 +51,11 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       // A sample that is younger than `settledSeconds` is compared with tokens that were seen before.
       expr: [
         `(${token})`,
-        '  < on (election) group_left ()',
-        `max by (election) (max_over_time(${newest}[10m] offset ${settledSeconds}s))`,
+        '  < on (job, election) group_left ()',
+        `max by (job, election) (max_over_time(${newest}[10m] offset ${settledSeconds}s))`,
         'or',
-        'count by (election) (count by (election, instance) (',
-        `  (${token}) == on (election) group_left () max by (election) (${newest})`,
+        'count by (job, election) (count by (job, election, instance) (',
+        `  (${token}) == on (job, election) group_left () max by (job, election) (${newest})`,
         ')) > 1',
       ],
     },
@@ -68,8 +71,8 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       // `increase` extrapolates, so it is a little too much. The counter sees terms between two
       // scrapes. The token sees those of processes that crash.
       expr: [
-        `floor(sum by (election) (increase(${named('incumbent.term.starts')}[10m]))) > ${calmTerms}`,
-        `or changes((max by (election) (${token}))[10m:${scrapeSeconds}s]) > ${calmTerms}`,
+        `floor(sum by (job, election) (increase(${named('incumbent.term.starts')}[10m]))) > ${calmTerms}`,
+        `or changes((max by (job, election) (${token}))[10m:${scrapeSeconds}s]) > ${calmTerms}`,
       ],
     },
     {

@@ -29,8 +29,8 @@ const rows = [
       targets: [
         {
           expr:
-            `count(sum by (election) (${of('incumbent.leading')}) == 0 and ` +
-            `sum by (election) (${of('incumbent.candidates.waiting')}) > 0) or vector(0)`,
+            `count(sum by (job, election) (${of('incumbent.leading')}) == 0 and ` +
+            `sum by (job, election) (${of('incumbent.candidates.waiting')}) > 0) or vector(0)`,
           legend: 'without a leader',
         },
       ],

@@ -57,6 +57,13 @@ it('the alert file is YAML with one rule for each alert', () => {
   }
 });
 
+it('no alert takes elections of one name in two jobs for one', () => {
+  for (const { name, expr } of alerts(settings)) {
+    const groups = expr.join('\n').match(/\b(?:by|on) \([^)]*\)/g) ?? [];
+    for (const group of groups) expect(group, name).toMatch(/^(?:by|on) \(job, election\b/);
+  }
+});
+
 it('the panels of the dashboard have numbers of their own and do not overlap', () => {
   const { panels } = JSON.parse(dashboard());
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) => {

@@ -5,7 +5,9 @@ import { deriveTiming } from '../../base/timing.ts';
 import { unlessAborted } from '../../base/wait.ts';
 import { lookingScope } from '../../core/listing.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
+import { unreadableLease } from '../../mechanisms/lease/listing.ts';
 import type { Reading } from '../../mechanisms/lease/store.ts';
+import { Refusals } from './errors.ts';
 import type { GcsOptions } from './options.ts';
 import { objectNameOf } from './options.ts';
 import type { Shared } from './store.ts';
@@ -72,20 +74,17 @@ export function gcsLister(
   ): Promise<ListedLease | undefined> {
     const name = object.slice(prefix.length);
     if (!isNameOf(name, object) || Number(metadata.size ?? 0) > mostBytes) return undefined;
-    const store = new GcsStore(shared, lookingScope(name, timing), object);
+    // What one object refuses says nothing of another one, so each read remembers for itself.
+    const alone = { ...shared, refusals: new Refusals(bucket) };
+    const store = new GcsStore(alone, lookingScope(name, timing), object);
     try {
       const reading: Reading = await store.read(signal);
       return reading.record === undefined ? undefined : { name, reading: () => reading };
     } catch (error) {
-      if (!(error instanceof RecordDamagedError)) throw error;
       // Anything may be no message of an election. We have said so of ours.
-      if (metadata.contentType !== 'application/x-protobuf') return undefined;
-      return {
-        name,
-        reading() {
-          throw error;
-        },
-      };
+      const isOurs = metadata.contentType === 'application/x-protobuf';
+      if (error instanceof RecordDamagedError && !isOurs) return undefined;
+      return unreadableLease(name, error, signal);
     }
   }
 

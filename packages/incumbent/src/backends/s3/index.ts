@@ -45,7 +45,12 @@ export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {
     limits: { defaultLeaseMs: 45_000, pollsPerLease: 2 },
     openStore: (scope) =>
       new S3Store({ objects, proof, bucket, clockStepMs }, scope, keyOf(scope.election)),
-    list: s3Lister(objects, checked),
+    // What one object refuses says nothing of another one, so each read remembers for itself.
+    list: s3Lister(
+      objects,
+      () => new Objects(client, bucket, commands, new Refusals(bucket)),
+      checked,
+    ),
     guard: ({ election }, _store, token) => ({ token, bucket, key: keyOf(election) }),
   });
 }

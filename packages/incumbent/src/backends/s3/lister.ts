@@ -1,5 +1,6 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
+import { unreadableLease } from '../../mechanisms/lease/listing.ts';
 import { decodeRecordOf } from '../../record/lease-record.ts';
 import type { Found, ListRequest, Objects } from './objects.ts';
 import { locationOf } from './objects.ts';
@@ -9,7 +10,11 @@ import { ageOf, looksLikeRecord } from './store.ts';
 const readsAtOnce = 32;
 
 /** The objects below the prefix that hold a record. Only their contents tell that they do. */
-export function s3Lister(objects: Objects, options: CheckedOptions): LeaseLister | string {
+export function s3Lister(
+  objects: Objects,
+  objectsOfOneRead: () => Objects,
+  options: CheckedOptions,
+): LeaseLister | string {
   const { bucket, prefix, clockStepMs } = options;
   const Command = options.commands.ListObjectsV2Command;
   if (prefix === undefined) {
@@ -42,7 +47,12 @@ export function s3Lister(objects: Objects, options: CheckedOptions): LeaseLister
   ): Promise<ListedLease | undefined> {
     const name = key.slice(start.length);
     if (!isKeyOf(name, key)) return undefined;
-    const found = await objects.get(key, signal);
+    let found: Found | undefined;
+    try {
+      found = await objectsOfOneRead().get(key, signal);
+    } catch (error) {
+      return unreadableLease(name, error, signal);
+    }
     if (found === undefined || !looksLikeRecord(found.text)) return undefined;
     return { name, reading: () => readingOf(name, key, found) };
   }

@@ -1,4 +1,5 @@
 /** The elections of a lease store, from the records in its pages. */
+import { ElectionError } from '../../base/errors.ts';
 import type { TimingLimits } from '../../base/timing.ts';
 import { deriveTiming } from '../../base/timing.ts';
 import type { ElectionSummary, Scope } from '../../core/contest.ts';
@@ -31,6 +32,21 @@ export interface ListedLease {
   readonly reading: () => Reading;
   /** The candidates that are enlisted. Undefined: the store keeps no list. */
   readonly waiting?: ElectionSummary['waiting'];
+}
+
+/**
+ * An election whose record cannot be read, although others can.
+ * @throws the error itself, or the reason of `signal`, where another attempt may do better
+ */
+export function unreadableLease(name: string, error: unknown, signal: AbortSignal): ListedLease {
+  if (signal.aborted) throw signal.reason;
+  if (!(error instanceof ElectionError) || error.retryable) throw error;
+  return {
+    name,
+    reading() {
+      throw error;
+    },
+  };
 }
 
 export function leasePages(lister: LeaseLister, limits: TimingLimits | undefined): ElectionPages {
