@@ -203,7 +203,7 @@ test('statements that nobody waits for any more hold up no other, although the d
   expect(sent.at(-1)?.names).toEqual(['later']);
   await sent.at(-1)?.answer(['later']);
   expect(await later).toBe(1);
-  // What the driver says of the others is too late, and does no harm.
+  // The driver's word on the others is too late, and does no harm.
   await sent[0]?.answer(['hung-0']);
   await sent[1]?.fail(new Error('the connection was lost'));
 });
@@ -218,11 +218,11 @@ test('those that are left out wait for their turn, and one that is given up mean
   await sent.at(-1)?.answer([]);
   expect(sent.length).toBe(statementsAtOnce + 2);
   stop.abort('enough');
-  for (const at of [0, 2, 3]) await sent[at]?.answer(sent[at].names);
+  for (const at of [0, 2, 3]) await sent[at]?.answer(sent[at]!.names);
   for (let at = statementsAtOnce + 1; at < sent.length; at += 1) {
     const unanswered = sent.length - at;
     expect(unanswered).toBeLessThan(statementsAtOnce);
-    await sent[at]?.answer(sent[at].names);
+    await sent[at]?.answer(sent[at]!.names);
   }
   expect(await Promise.all(renewed)).toEqual(names.map((name) => (name === '7' ? 'enough' : 1)));
   const alone = sent.slice(statementsAtOnce + 1).flatMap((each) => each.names);

@@ -75,6 +75,6 @@ function take(entries: readonly Entry[], isAll: boolean): void {
   if (known.size !== before.length || before.some((name) => !known.has(name))) {
     names.value = [...known];
   }
-  // Whoever shows them has let go of them now.
+  // Nothing on the page shows them any more.
   for (const name of gone) if (name.startsWith('election:')) values.delete(name);
 }
