@@ -44,7 +44,7 @@ async function recordedTerms(
 ): Promise<TermRow[]> {
   const { cwd } = context;
   const { election: name, since } = options;
-  // What was given may hold a password, which the file does not have.
+  // A URL that was given may hold a password, which the file does not have.
   const store = options.store === undefined ? undefined : await shownUrl(options.store, context);
   const sinceUnixMs = since === undefined ? -Infinity : Date.now() - parseSpanOf('--since', since);
   const reader = new HistoryReader(resolve(cwd, from), loadSqlite(cwd));

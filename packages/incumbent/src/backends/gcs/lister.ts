@@ -74,7 +74,7 @@ export function gcsLister(
   ): Promise<ListedLease | undefined> {
     const name = object.slice(prefix.length);
     if (!isNameOf(name, object) || Number(metadata.size ?? 0) > mostBytes) return undefined;
-    // What one object refuses says nothing of another one, so each read remembers for itself.
+    // A refusal of one object says nothing of another one, so each read remembers for itself.
     const alone = { ...shared, refusals: new Refusals(bucket) };
     const store = new GcsStore(alone, lookingScope(name, timing), object);
     try {

@@ -45,7 +45,7 @@ export function s3(client: S3ClientLike, options: S3Options): Backend<S3Guard> {
     limits: { defaultLeaseMs: 45_000, pollsPerLease: 2 },
     openStore: (scope) =>
       new S3Store({ objects, proof, bucket, clockStepMs }, scope, keyOf(scope.election)),
-    // What one object refuses says nothing of another one, so each read remembers for itself.
+    // A refusal of one object says nothing of another one, so each read remembers for itself.
     list: s3Lister(
       objects,
       () => new Objects(client, bucket, commands, new Refusals(bucket)),
