@@ -204,7 +204,7 @@ export const lockVariants: readonly Variant<keyof typeof lockGuarantees>[] = [
         replace: 'return breadcrumb.leader !== undefined && breadcrumb.mzxid > place.token;',
       },
     ],
-    from: 385,
+    from: 7_762,
     breaks: ['breadcrumb'],
   },
   {
