@@ -1,8 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { CommandError, exitCodes } from '../failure.ts';
 import type { ListenAddress } from '../options.ts';
 import { toJson } from '../terminal/text.ts';
+import { bind } from '../web/bind.ts';
 
 export interface LiveStatus {
   /** 503 on /healthz: a term is held that cannot be confirmed, or that is over and still works. */
@@ -54,24 +53,13 @@ export async function listen(address: ListenAddress, status: () => LiveStatus): 
         return send(404, 'text/plain', 'there is /healthz, /leader, /status and /metrics');
     }
   });
-  const { host, port } = address;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      metrics.close();
-      const why = error.code === 'EADDRINUSE' ? 'somebody listens there already' : error.message;
-      reject(
-        new CommandError('CANNOT_LISTEN', exitCodes.usage, `--listen ${host}:${port}: ${why}`),
-      );
-    });
-    server.listen(port, host, resolve);
+  const at = await bind(server, address).catch((error: unknown) => {
+    metrics.close();
+    throw error;
   });
-  // Later errors are of single connections.
-  server.on('error', () => {});
   server.unref();
-  const bound = server.address() as AddressInfo;
-  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return {
-    url: `http://${shown}:${bound.port}`,
+    url: `http://${at}`,
     close() {
       server.close();
       server.closeAllConnections();
