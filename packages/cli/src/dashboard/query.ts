@@ -1,4 +1,4 @@
-/** What the page asks in an address. */
+/** Questions of the page, as they stand in an address. */
 import { ActionError } from '../web/page-server.ts';
 
 /** @throws ActionError */

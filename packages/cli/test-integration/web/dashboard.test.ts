@@ -333,7 +333,7 @@ test('every way to steer is refused without the token, from another origin, and 
   expect(first.signal.aborted).toBe(false);
   expect((await handle.inspect()).request).toBeUndefined();
   expect(await drains()).toBe(0);
-  // What was refused would have been done otherwise.
+  // Without the faults it is done.
   expect(await post(url, { act: 'vacate', force: false }, secret, term)).toBe(200);
   if (!first.signal.aborted) await once(first.signal, 'abort');
   await page.close();

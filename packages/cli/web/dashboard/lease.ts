@@ -3,7 +3,7 @@ import type { ShownElection, ShownLease } from '../../src/dashboard/shown.ts';
 
 const everyMs = 1_000;
 
-/** What is left of a leader's lease, asked once a second while somebody looks; undefined: that is not known. */
+/** The rest of a leader's lease, asked once a second while somebody looks; undefined: that is not known. */
 export function useLease({ store, election, state }: ShownElection): number | undefined {
   const [leftMs, setLeftMs] = useState<number>();
   const isLed = state === 'led';
