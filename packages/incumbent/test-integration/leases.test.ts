@@ -56,8 +56,8 @@ for (const kind of kinds) {
     afterAll(() => store?.close());
 
     for (const scenario of leaseStoreScenarios) {
-      if (scenario.needs === 'deathProof' || scenario.needs === 'age') continue;
-      if (scenario.needs === 'hints' && withoutHints.test(kind.name)) continue;
+      const needsMore = scenario.needs !== undefined && scenario.needs !== 'hints';
+      if (needsMore || (scenario.needs === 'hints' && withoutHints.test(kind.name))) continue;
       test(scenario.name, async () => {
         const [result] = await runConformance<LeaseStore>([scenario], {
           open: (name) => open(store.backend, name),
@@ -71,12 +71,11 @@ for (const kind of kinds) {
     test('all are read at once: absent ones, twice the same, and beside a damaged one', async () => {
       const { backend } = store;
       const names = [1, 2, 3, 4, 5, 1].map((number) => `mixed/${number}`);
-      const stores = names.map((name) => open(backend, name));
-      for (const index of [0, 2, 4]) {
-        const name = names[index] as string;
-        await put(stores[index] as LeaseStore, withShards(name, `of ${name}`));
+      for (const name of ['mixed/1', 'mixed/3', 'mixed/5']) {
+        await put(open(backend, name), withShards(name, `of ${name}`));
       }
       await store.damageLease('mixed/3');
+      const stores = names.map((name) => open(backend, name));
       const readings = await leasesOf(backend).readAll(stores, never);
       expect(readings).toMatchObject([
         { record: { shards: 'of mixed/1' } },
@@ -87,14 +86,13 @@ for (const kind of kinds) {
         { record: { shards: 'of mixed/1' } },
       ]);
       // The version of each is that of a read, and good for a swap.
-      for (const [index, each] of stores.entries()) {
+      for (const [index, each] of stores.slice(0, 5).entries()) {
         const reading = readings[index];
         if (reading === undefined || reading instanceof Error) continue;
         const { version } = await each.read(never);
         expect(version).toBe(reading.version);
         const next = withShards(names[index] as string, 'next');
-        if (index < 5)
-          expect(await each.swap(version, next, never)).toMatchObject({ outcome: 'ok' });
+        expect(await each.swap(version, next, never)).toMatchObject({ outcome: 'ok' });
       }
       expect(await leasesOf(backend).readAll([], never)).toEqual([]);
     });
