@@ -1,4 +1,4 @@
-/** What the leases of ZooKeeper and etcd have of their own. */
+/** The rules that only leases of ZooKeeper and etcd have. */
 import { Client, credentials } from '@grpc/grpc-js';
 import type { EtcdServer } from '@incumbent/servers';
 import { etcdAvailable, startEtcd } from '@incumbent/servers';
