@@ -6,7 +6,8 @@ import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import { Refusals } from './errors.ts';
 import { leaseLister } from './lister.ts';
 import type { KubernetesGuard, KubernetesOptions } from './options.ts';
-import { checkNamespace, checkOptions, leaseNameOf } from './options.ts';
+import { checkNamespace, checkOptions, leaseNameOf, partNameOf } from './options.ts';
+import { labelOf, readAllLeases } from './read-all.ts';
 import { KubernetesStore } from './store.ts';
 import { LeaseWatches } from './watches.ts';
 
@@ -48,15 +49,19 @@ export function kubernetes(
   const namespace = checkNamespace(options.namespace ?? api.namespace ?? 'default');
   const refusals = new Refusals(api.url, namespace);
   const watches = new LeaseWatches(api, namespace, refusals);
+  const shared = { api, namespace, refusals, watches };
   return leaseBackend<KubernetesGuard>({
     kind: 'kubernetes',
     description: `Leases in the namespace "${namespace}" of ${api.url}`,
-    openStore: (scope) =>
-      new KubernetesStore(
-        { api, namespace, refusals, watches },
-        scope,
-        leaseNameOf(scope.election, options),
-      ),
+    openStore: (scope) => new KubernetesStore(shared, scope, leaseNameOf(scope.election, options)),
+    leases: {
+      open: (scope) => {
+        const { election } = scope;
+        const name = partNameOf(election, options);
+        return new KubernetesStore(shared, scope, name, labelOf(election));
+      },
+      readAll: readAllLeases(shared),
+    },
     list: leaseLister({
       ...{ api, namespace, refusals },
       leaseNameOf: (election) => leaseNameOf(election, options),

@@ -2,6 +2,7 @@ import { RefusedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
+import { requireOf } from '../../record/lease-record.ts';
 import type { ApiResponse, KubernetesApi, Lease } from './client.ts';
 import { asLease, asStatus } from './client.ts';
 import type { Refusals } from './errors.ts';
@@ -41,7 +42,8 @@ export class KubernetesStore implements LeaseStore {
   readonly #seen = new Map<Version, Lease>();
   readonly #unwatch = new Set<() => void>();
 
-  constructor(shared: Shared, scope: Scope, leaseName: string) {
+  /** @param label for a lease of shards. An election may have a Lease of the same name */
+  constructor(shared: Shared, scope: Scope, leaseName: string, label?: string) {
     this.leaseName = leaseName;
     this.#shared = shared;
     this.#scope = scope;
@@ -49,7 +51,12 @@ export class KubernetesStore implements LeaseStore {
       election: scope.election,
       location: `the Lease ${shared.namespace}/${leaseName}`,
       timing: scope.timing,
+      label,
     };
+  }
+
+  get label(): string | undefined {
+    return this.#format.label;
   }
 
   get hintsWork(): boolean {
@@ -57,7 +64,11 @@ export class KubernetesStore implements LeaseStore {
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
-    const lease = await this.#get(signal);
+    return this.see(await this.#get(signal));
+  }
+
+  /** @param lease as a request has just found it. Undefined: it is not there */
+  see(lease: Lease | undefined): Reading {
     this.#shared.watches.ensure(this.leaseName, lease?.metadata.resourceVersion);
     return this.#readingOf(lease);
   }
@@ -146,6 +157,7 @@ export class KubernetesStore implements LeaseStore {
   #readingOf(lease: Lease | undefined): Reading {
     if (lease === undefined) return { record: undefined, version: absent };
     const record = recordOfLease(lease, this.#format);
+    if (this.label !== undefined && record !== undefined) requireOf(this.#format, record);
     return { record, version: this.#remember(lease) };
   }
 
