@@ -102,6 +102,9 @@ export interface Seat<Guard> {
   /** How long this term must wait before it may be announced. In a queue, a successor waits. */
   readonly waitBeforeAnnounceMs: number;
 
+  /** Its number, where the election has several. */
+  readonly number?: number;
+
   /** From now on the mechanism reports to `events`. */
   attach(events: SeatEvents): void;
   /**
@@ -153,6 +156,8 @@ export interface QueuePosition {
 export interface SeatWrite {
   readonly token: bigint;
   readonly nonce: string;
+  /** The number of the seat, where the election has several. */
+  readonly seat?: number;
 }
 
 /** The candidate, as a contest asks and tells it during a campaign. */
@@ -230,6 +235,8 @@ export interface Snapshot {
   readonly reservation?: { readonly for: string | undefined; readonly untilUnixMs: number };
   /** Why no candidate can be elected yet, where the store may have forgotten a leader. */
   readonly settling?: NotElectedReason;
+  /** How many seats the election has. Undefined before its first term. */
+  readonly seats?: number;
 }
 
 /** An operator's request, as it is handed to a mechanism. */
@@ -292,6 +299,8 @@ export interface Scope {
   readonly makesMissing?: boolean;
   /** Bounds how many candidates of one backend ask for a seat at once. Left out: no bound. */
   readonly turns?: Pick<Turns, 'take'>;
+  /** Of how many seats this election is one. Left out: it stands for itself. */
+  readonly seats?: number;
 }
 
 /** One election on one backend. */
