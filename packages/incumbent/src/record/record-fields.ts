@@ -38,7 +38,10 @@ export function checkFormat({ reader, fields }: ParsedRecord, newest: number): v
   if (format !== newest) reader.fail(`format ${format}`);
 }
 
-type SharedFields = Pick<ElectionRecord, 'reservation' | 'unfenced' | 'drains' | 'history' | 'seats'>;
+type SharedFields = Pick<
+  ElectionRecord,
+  'reservation' | 'unfenced' | 'drains' | 'history' | 'seats'
+>;
 
 /** The fields in the order in which they are written. */
 export function readSharedFields({ reader, fields }: ParsedRecord): SharedFields {
