@@ -202,7 +202,7 @@ class Gate {
     try {
       signal.throwIfAborted();
       const verdict = await (this.#turns?.take(attempt, signal, isInLine) ?? attempt());
-      if ((verdict as { readonly kind?: unknown }).kind === 'won') this.onWon(signal);
+      
       return verdict;
     } finally {
       turn.resolve();
@@ -348,8 +348,8 @@ class SeatsContest<Guard> implements Contest<Guard> {
 }
 
 /**
- * What the contest of each seat tells, as one candidacy. It waits for all of them, so the reason is
- * the first that is no other leader. Once the campaign is over, it says nothing.
+ * Makes one candidacy of those for each seat. It waits for all of them, so the reason is the first
+ * that is no other leader. Once the campaign is over, it says nothing.
  */
 function candidaciesFor(
   candidacy: Candidacy,
