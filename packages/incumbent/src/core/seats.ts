@@ -202,7 +202,7 @@ class Gate {
     try {
       signal.throwIfAborted();
       const verdict = await (this.#turns?.take(attempt, signal, isInLine) ?? attempt());
-      
+      if ((verdict as { readonly kind?: unknown }).kind === 'won') this.onWon(signal);
       return verdict;
     } finally {
       turn.resolve();
