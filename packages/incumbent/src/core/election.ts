@@ -340,10 +340,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   observe(options: SeatOption = {}): StoppableIterator<View> {
-    const { seat, ...rest } = options;
-    checkSignalOption('observe', rest);
-    // Checked at once, also when the handle is closed by the first `next`.
-    if (this.#opened !== undefined) seatOf(this.#opened, seat);
+    checkSignalOption('observe', options, { seat: true });
+    if (this.#opened !== undefined) seatOf(this.#opened, options.seat);
     return stoppable((stop) => this.#observe(options, stop));
   }
 
