@@ -56,7 +56,7 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
       `trustFileSystem must be true or false, not ${describeValue(trustFileSystem)}`,
     );
   }
-  return leaseBackend<FileGuard>({
+  const backend = leaseBackend<FileGuard>({
     kind: 'file',
     description: `file:${directory}`,
     openStore: (scope) =>
@@ -73,4 +73,6 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
       },
     }),
   });
+  const madeBy = { module: import.meta.url, name: 'file', args: [directory, options] };
+  return { ...backend, madeBy };
 }

@@ -1,0 +1,277 @@
+// A service that leads with `releaseOnCrash` and is killed: its companion sees it die, and an heir gives its seats
+// back. So the successor does not wait for the lease. Where no death is seen, or the companion is dead too, or the
+// heir does not reach the store, the lease runs out as ever.
+//
+// INCUMBENT_CRASHES=50 takes so many terms on each store, plays each fault on each of them, and prints how long the
+// successors took. Without it, two stores are enough: one of leases, one of queues.
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  etcdAvailable,
+  postgresAvailable,
+  redisAvailable,
+  startEtcd,
+  startPostgres,
+  startRedis,
+} from '@incumbent/servers';
+import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper-testing';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { file } from '../src/backends/file/index.ts';
+import type { TimingOptions } from '../src/base/timing.ts';
+import { createElection } from '../src/core/election.ts';
+import type { ServiceSettings } from './support/crash-lab.ts';
+import { CrashLab, ends, filesOf, heirOf, isAlive, sessionOf } from './support/crash-lab.ts';
+
+const asked = process.env['INCUMBENT_CRASHES'];
+const crashes = Number(asked ?? 1);
+/** Longer than a test may take. */
+const longMs = 600_000;
+
+interface Server {
+  readonly port: number;
+  close(): Promise<unknown>;
+}
+
+interface Store {
+  readonly kind: string;
+  readonly missing: string | undefined;
+  /** Of a lease that is waited out. */
+  readonly shortMs: number;
+  readonly isQueue?: boolean;
+  start(): Promise<Server>;
+  at(port: number): string;
+}
+
+const stores: readonly Store[] = [
+  {
+    ...{ kind: 'postgres', missing: postgresAvailable(), shortMs: 4_000, start: startPostgres },
+    at: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
+  },
+  {
+    ...{ kind: 'redis', missing: redisAvailable(), shortMs: 4_000, start: startRedis },
+    at: (port) => `redis://127.0.0.1:${port}`,
+  },
+  {
+    ...{ kind: 'etcd', missing: etcdAvailable(), shortMs: 8_000, isQueue: true, start: startEtcd },
+    at: (port) => `127.0.0.1:${port}`,
+  },
+  {
+    ...{ kind: 'zookeeper', missing: serverAvailable(), shortMs: 8_000, isQueue: true },
+    start: () => startServer({ maxSessionTimeoutMs: longMs }),
+    at: (port) => `zk://127.0.0.1:${port}`,
+  },
+];
+const played = stores.filter(
+  ({ kind }) => asked !== undefined || kind === 'postgres' || kind === 'zookeeper',
+);
+const servers = new Map<string, Server>();
+
+beforeAll(async () => {
+  for (const { kind, missing, start } of played) {
+    if (missing === undefined) servers.set(kind, await start());
+    else if (process.env['CI'] === 'true') throw new Error(missing);
+  }
+});
+afterAll(async () => {
+  await Promise.all([...servers.values()].map((server) => server.close()));
+});
+
+let elections = 0;
+function settingsOn({ kind, isQueue, at }: Store, leaseMs: number, more: TimingOptions = {}) {
+  elections += 1;
+  const store = (port: number) => `${kind}|${at(port)}|${leaseMs}`;
+  return {
+    store: store(servers.get(kind)!.port),
+    storeAt: store,
+    elections: [`crash-${elections}`] as const,
+    timing: { ...more, ...(isQueue ? {} : { lease: leaseMs }) },
+  };
+}
+
+const linux = test.runIf(process.platform === 'linux');
+
+for (const on of played) {
+  const { kind, missing, shortMs } = on;
+  const inTest = (title: string, run: (lab: CrashLab) => Promise<void>) =>
+    linux.skipIf(missing !== undefined)(`${kind}: ${title}`, async () => {
+      await using lab = new CrashLab();
+      await run(lab);
+      lab.checkOneAtATime();
+    });
+
+  inTest(
+    'a service is killed: the successor fences it, and leads long before the lease is over, again and again',
+    async (lab) => {
+      const settings = settingsOn(on, longMs);
+      const [name] = settings.elections;
+      let leader = lab.start('A', settings);
+      let token = await leader.leads(name);
+      const took: number[] = [];
+      for (let crash = 0; crash < crashes; crash += 1) {
+        // Under the id of the one that died before it.
+        const next = lab.start(crash % 2 === 0 ? 'B' : 'A', settings);
+        await next.says('waits');
+        const killedMs = performance.now();
+        leader.kill();
+        const fenced = await next.says('fences');
+        const newer = await next.leads(name);
+        took.push(performance.now() - killedMs);
+        expect(BigInt(fenced.token!)).toBe(token);
+        expect(newer).toBeGreaterThan(token);
+        [leader, token] = [next, newer];
+      }
+      took.sort((x, y) => x - y);
+      const at = (part: number) => took[Math.floor(part * took.length)]!.toFixed(0);
+      console.log(`${kind}: ${at(0.5)} / ${at(0.99)} ms (p50/p99 of ${took.length})`);
+    },
+  );
+
+  inTest('a frozen service is not dead: the lease is waited out', async (lab) => {
+    const settings = settingsOn(on, shortMs);
+    const [name] = settings.elections;
+    const a = lab.start('A', settings);
+    await a.leads(name);
+    const [companion] = await a.companions();
+    const b = lab.start('B', settings);
+    await b.says('waits');
+    a.kill('SIGSTOP');
+    await b.leads(name);
+    expect(isAlive(companion!)).toBe(true);
+    // Killed now, it has nothing left that could be given back.
+    a.kill();
+    await ends(companion!);
+    const c = lab.start('C', settings);
+    await c.says('waits');
+    expect(b.said.map(({ event }) => event)).not.toContain('stops');
+  });
+
+  inTest('a companion that is killed first: the service says so, and leads on', async (lab) => {
+    const settings = settingsOn(on, shortMs);
+    const [name] = settings.elections;
+    const a = lab.start('A', settings);
+    await a.leads(name);
+    const b = lab.start('B', settings);
+    await b.says('waits');
+    process.kill((await a.companions())[0]!, 'SIGKILL');
+    const { message } = await a.says('trouble');
+    expect(message).toContain('the companion ended with SIGKILL: after a crash the lease runs out');
+    expect(a.said.map(({ event }) => event)).not.toContain('stops');
+    a.kill();
+    await b.leads(name);
+    expect(a.said.filter(({ event }) => event === 'trouble')).toHaveLength(1);
+  });
+
+  inTest(
+    'the heir does not reach the store, or is killed: the lease is waited out',
+    async (lab) => {
+      for (const how of ['away', 'killed'] as const) {
+        const settings = settingsOn(on, shortMs);
+        const [name] = settings.elections;
+        await using proxy = await startProxy({ port: servers.get(kind)!.port });
+        const a = lab.start('A', { ...settings, store: settings.storeAt(proxy.port) });
+        await a.leads(name);
+        const [companion] = await a.companions();
+        const b = lab.start('B', settings);
+        await b.says('waits');
+        if (how === 'away') proxy.refuse();
+        else proxy.silence();
+        a.kill();
+        const heir = await heirOf(companion!);
+        if (how === 'killed') process.kill(heir, 'SIGKILL');
+        await ends(companion!);
+        await b.leads(name);
+      }
+    },
+  );
+
+  inTest(
+    'requests of the dead that land after the successor has begun change nothing',
+    async (lab) => {
+      // The service reaches the store by the proxy, and its heir does not.
+      const settings = settingsOn(on, shortMs, on.isQueue ? {} : { renewEvery: 200 });
+      const [name] = settings.elections;
+      await using proxy = await startProxy({ port: servers.get(kind)!.port });
+      const a = lab.start('A', { ...settings, at: settings.storeAt(proxy.port) });
+      const token = await a.leads(name);
+      const b = lab.start('B', settings);
+      await b.says('waits');
+      const held = new Promise<void>((resolve) => {
+        proxy.onRequest(() => {
+          proxy.holdRequests();
+          resolve();
+        });
+      });
+      await held;
+      a.kill();
+      expect(await b.leads(name)).toBeGreaterThan(token);
+      proxy.letGo();
+      // It reads what the dead has written by then, if anything.
+      const c = lab.start('C', settings);
+      await c.says('waits');
+      expect(b.said.map(({ event }) => event)).not.toContain('stops');
+    },
+  );
+}
+
+/** Three elections in a directory. */
+function onFiles(lab: CrashLab): ServiceSettings & { readonly directory: string } {
+  const directory = join(lab.directory, 'elections');
+  const elections = ['one', 'two', 'three'];
+  return { store: `file|${directory}`, directory, elections, timing: { lease: longMs } };
+}
+
+linux('one companion gives back all seats of a service, also after TERM', async () => {
+  await using lab = new CrashLab();
+  const settings = onFiles(lab);
+  const a = lab.start('A', settings);
+  for (const name of settings.elections) await a.leads(name);
+  const companions = await a.companions();
+  expect(companions).toHaveLength(1);
+  // As a manager of services sends it to all of a service that has died.
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.kill(companions[0]!, signal);
+  a.kill();
+  await a.ends();
+  await ends(companions[0]!);
+  for (const name of settings.elections) {
+    await using election = createElection({ name, backend: file(settings.directory) });
+    const { view, unfenced } = await election.inspect();
+    expect(view.state).toBe('vacant');
+    expect(unfenced).toMatchObject([{ id: 'A' }]);
+  }
+});
+
+linux('a service that ends in order leaves no companion, and nothing to give back', async () => {
+  await using lab = new CrashLab();
+  const settings = onFiles(lab);
+  const a = lab.start('A', settings);
+  for (const name of settings.elections) await a.leads(name);
+  const [companion] = await a.companions();
+  a.kill('SIGTERM');
+  // Nothing but the companion is left that could keep it alive.
+  await a.ends();
+  expect(a.child.exitCode).toBe(0);
+  await ends(companion!);
+  for (const name of settings.elections) {
+    await using election = createElection({ name, backend: file(settings.directory) });
+    expect(await election.inspect()).toMatchObject({ unfenced: [] });
+    expect(await election.history()).toMatchObject([{ why: 'withdrawn' }]);
+  }
+});
+
+linux('the companion has a session of its own, and no file of the service', async () => {
+  await using lab = new CrashLab();
+  const settings = onFiles(lab);
+  const kept = join(lab.directory, 'kept');
+  closeSync(openSync(kept, 'w'));
+  const through = ['sh', '-c', `exec 7<"${kept}"; exec "$@"`, 'sh'];
+  const a = lab.start('A', { ...settings, through });
+  await a.leads('one');
+  const [companion] = await a.companions();
+  expect(filesOf(a.pid)).toContain(`7 ${kept}`);
+  const files = filesOf(companion!);
+  expect(files.filter((each) => /^[012] /.test(each))).toEqual(
+    [0, 1, 2].map((fd) => `${fd} /dev/null`),
+  );
+  expect(files.join(' ')).not.toContain(kept);
+  expect(sessionOf(companion!)).toBe(companion);
+});
