@@ -18,13 +18,13 @@ const lookEveryMs = 5;
 // A manager of services sends TERM to all that is left of a dead service. It may meet the heir before its first line.
 const mostHeirs = 3;
 
+const parent = Number(process.argv[2]);
+// Another one already: the parent has died, or it is a wrapper, which may outlive the process that spoke to us.
+const isChildOfParent = process.ppid === parent;
 // We outlive the parent, and end by the end of the pipe. A no-op handler also keeps USR1 from opening the inspector.
 for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP', 'TTIN', 'TTOU'])
   process.on(`SIG${name}`, () => {});
 
-const parent = Number(process.argv[2]);
-// Another one already: the parent has died, or it is a wrapper, which may outlive the process that spoke to us.
-const isChildOfParent = process.ppid === parent;
 // How to start the heir.
 let heir;
 // What the heir is told, by campaign.

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -50,10 +50,11 @@ export function isAlive(pid: number): boolean {
   return find('').includes(pid);
 }
 
-function catchesTerm(pid: number): boolean {
+/** It catches the last of the signals that it does not want. */
+function hasBegun(pid: number): boolean {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   const caught = BigInt(`0x${/^SigCgt:\t(\w+)$/m.exec(status)?.[1]}`);
-  return (caught & (1n << 14n)) !== 0n;
+  return (caught & (1n << BigInt(constants.signals.SIGTTOU - 1))) !== 0n;
 }
 
 export function sessionOf(pid: number): number {
@@ -107,7 +108,7 @@ export class Service {
   /** Its companions, once each of them heeds signals. */
   async companions(): Promise<number[]> {
     const found = find('companion.cjs', this.pid);
-    await waitFor('the companions listen', async () => found.every(catchesTerm));
+    await waitFor('the companions listen', async () => found.every(hasBegun));
     return found;
   }
 

@@ -2,6 +2,7 @@
 const dist = (file) => new URL(`../../dist/backends/${file}/index.js`, import.meta.url).href;
 
 /** @param at where the server is. A service may reach it by another way than its heir */
+// biome-ignore lint/style/noDefaultExport: `releaseOnCrash` takes it
 export default async function open(at = process.env.CRASH_STORE) {
   const [kind, address, ttl] = at.split('|');
   const backends = await import(dist(kind));
