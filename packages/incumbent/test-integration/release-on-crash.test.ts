@@ -4,8 +4,12 @@
 //
 // INCUMBENT_CRASHES=50 takes so many terms on each store, plays each fault on each of them, and prints how long the
 // successors took. Without it, two stores are enough: one of leases, one of queues.
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Writable } from 'node:stream';
 import {
   etcdAvailable,
   postgresAvailable,
@@ -16,11 +20,13 @@ import {
 } from '@incumbent/servers';
 import { serverAvailable, startProxy, startServer } from '@incumbent/zookeeper-testing';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inTurn } from '../../cli/test-integration/support/in-turn.ts';
 import { file } from '../src/backends/file/index.ts';
 import type { TimingOptions } from '../src/base/timing.ts';
+import { companionFile, Entrusted } from '../src/core/companion.ts';
 import { createElection } from '../src/core/election.ts';
 import type { ServiceSettings } from './support/crash-lab.ts';
-import { CrashLab, ends, filesOf, heirOf, isAlive, sessionOf } from './support/crash-lab.ts';
+import { CrashLab, childOf, ends, filesOf, isAlive, sessionOf } from './support/crash-lab.ts';
 
 const asked = process.env['INCUMBENT_CRASHES'];
 const crashes = Number(asked ?? 1);
@@ -88,16 +94,21 @@ function settingsOn({ kind, isQueue, at }: Store, leaseMs: number, more: TimingO
   };
 }
 
-const linux = test.runIf(process.platform === 'linux');
+const isLinux = process.platform === 'linux';
+const linux = test.runIf(isLinux);
 
 for (const on of played) {
   const { kind, missing, shortMs } = on;
-  const inTest = (title: string, run: (lab: CrashLab) => Promise<void>) =>
-    linux.skipIf(missing !== undefined)(`${kind}: ${title}`, async () => {
-      await using lab = new CrashLab();
-      await run(lab);
-      lab.checkOneAtATime();
-    });
+  const inTest = (title: string, run: (lab: CrashLab) => Promise<void>) => {
+    const define = isLinux && missing === undefined ? test.concurrent : test.skip;
+    define(`${kind}: ${title}`, () =>
+      inTurn(async () => {
+        await using lab = new CrashLab();
+        await run(lab);
+        lab.checkOneAtATime();
+      }),
+    );
+  };
 
   inTest(
     'a service is killed: the successor fences it, and leads long before the lease is over, again and again',
@@ -176,7 +187,7 @@ for (const on of played) {
         if (how === 'away') proxy.refuse();
         else proxy.silence();
         a.kill();
-        const heir = await heirOf(companion!);
+        const heir = await childOf(companion!, 'heir.mjs');
         if (how === 'killed') process.kill(heir, 'SIGKILL');
         await ends(companion!);
         await b.leads(name);
@@ -213,11 +224,22 @@ for (const on of played) {
   );
 }
 
-/** Three elections in a directory. */
+/** Three elections in a directory. The programs that are started for them are noted. */
 function onFiles(lab: CrashLab): ServiceSettings & { readonly directory: string } {
   const directory = join(lab.directory, 'elections');
   const elections = ['one', 'two', 'three'];
-  return { store: `file|${directory}`, directory, elections, timing: { lease: longMs } };
+  const env = { NODE_OPTIONS: lab.noting };
+  return { store: `file|${directory}`, directory, elections, timing: { lease: longMs }, env };
+}
+
+async function ended({ elections, directory }: ReturnType<typeof onFiles>) {
+  return Promise.all(
+    elections.map(async (name) => {
+      await using election = createElection({ name, backend: file(directory) });
+      const { view, unfenced, history } = await election.inspect();
+      return { state: view.state, unfenced: unfenced.length, why: history.map(({ why }) => why) };
+    }),
+  );
 }
 
 linux('one companion gives back all seats of a service, also after TERM', async () => {
@@ -227,20 +249,19 @@ linux('one companion gives back all seats of a service, also after TERM', async 
   for (const name of settings.elections) await a.leads(name);
   const companions = await a.companions();
   expect(companions).toHaveLength(1);
-  // As a manager of services sends it to all of a service that has died.
+  // As a manager of services sends it to all that is left of a service, whatever of it has begun.
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM']) process.kill(companions[0]!, signal);
+  lab.endNextHeir();
   a.kill();
   await a.ends();
   await ends(companions[0]!);
-  for (const name of settings.elections) {
-    await using election = createElection({ name, backend: file(settings.directory) });
-    const { view, unfenced } = await election.inspect();
-    expect(view.state).toBe('vacant');
-    expect(unfenced).toMatchObject([{ id: 'A' }]);
-  }
+  const givenBack = { state: 'vacant', unfenced: 1, why: ['unclean'] };
+  expect(await ended(settings)).toEqual([givenBack, givenBack, givenBack]);
+  // The companion itself has none of the service's loaders.
+  expect(lab.started()).toEqual(['crash-service.mjs', 'heir.mjs', 'heir.mjs']);
 });
 
-linux('a service that ends in order leaves no companion, and nothing to give back', async () => {
+linux('a service that ends in order leaves no companion, and no heir', async () => {
   await using lab = new CrashLab();
   const settings = onFiles(lab);
   const a = lab.start('A', settings);
@@ -251,11 +272,9 @@ linux('a service that ends in order leaves no companion, and nothing to give bac
   await a.ends();
   expect(a.child.exitCode).toBe(0);
   await ends(companion!);
-  for (const name of settings.elections) {
-    await using election = createElection({ name, backend: file(settings.directory) });
-    expect(await election.inspect()).toMatchObject({ unfenced: [] });
-    expect(await election.history()).toMatchObject([{ why: 'withdrawn' }]);
-  }
+  const clean = { state: 'vacant', unfenced: 0, why: ['withdrawn'] };
+  expect(await ended(settings)).toEqual([clean, clean, clean]);
+  expect(lab.started()).toEqual(['crash-service.mjs']);
 });
 
 linux('the companion has a session of its own, and no file of the service', async () => {
@@ -274,4 +293,54 @@ linux('the companion has a session of its own, and no file of the service', asyn
   );
   expect(files.join(' ')).not.toContain(kept);
   expect(sessionOf(companion!)).toBe(companion);
+});
+
+/** A companion that was told of a seat of this process. */
+function companionOfOurs(lab: CrashLab, through: readonly string[] = []): ChildProcess {
+  const [program = '', ...args] = [...through, process.execPath, companionFile, `${process.pid}`];
+  const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
+  const pipe = child.stdio[3] as Writable;
+  pipe.write(`${JSON.stringify({ heir: { execArgv: [], env: { NODE_OPTIONS: lab.noting } } })}\n`);
+  pipe.write(`${JSON.stringify({ key: 1, bequest: {} })}\n`);
+  return child;
+}
+
+linux('a pipe that ends is no death: a service that lives has no heir', async () => {
+  await using lab = new CrashLab();
+  const companion = companionOfOurs(lab);
+  // As exec does it, or a service that closes descriptors that it does not know.
+  (companion.stdio[3] as Writable).end();
+  await once(companion, 'exit');
+  expect(lab.started()).toEqual([]);
+});
+
+linux('another parent is no death where it has never been the service', async () => {
+  await using lab = new CrashLab();
+  // `node` may be a script that starts the real one.
+  const wrapper = companionOfOurs(lab, ['sh', '-c', '"$@"; exit', 'sh']);
+  const companion = await childOf(wrapper.pid!, 'companion.cjs');
+  wrapper.kill('SIGKILL');
+  (wrapper.stdio[3] as Writable).end();
+  await ends(companion);
+  expect(lab.started()).toEqual([]);
+});
+
+linux('a companion that is frozen costs no more than a few megabytes', async () => {
+  const seat = { id: 'A', incarnation: 'i', token: '1', nonces: ['n'.repeat(10_000)] };
+  const store = { module: import.meta.url, name: 'none', args: [] };
+  let tell: (error: Error) => void = () => {};
+  const trouble = new Promise<Error>((resolve) => {
+    tell = resolve;
+  });
+  const entrusted = new Entrusted({ election: 'jobs', timing: {}, store }, undefined, tell);
+  const companion = await childOf(process.pid, 'companion.cjs');
+  process.kill(companion, 'SIGSTOP');
+  try {
+    for (let times = 0; times < 1_000; times += 1) entrusted.onSeat(seat);
+    expect((await trouble).message).toContain('the companion reads nothing');
+    entrusted.onSeat(undefined);
+  } finally {
+    entrusted.close();
+    process.kill(companion, 'SIGKILL');
+  }
 });

@@ -2,7 +2,15 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,6 +36,7 @@ export interface ServiceSettings {
   readonly timing?: TimingOptions;
   /** Command and arguments before `node`. */
   readonly through?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A process with these words in its command line, and this parent. */
@@ -68,11 +77,11 @@ export class Service {
   readonly #events = new EventEmitter();
 
   constructor(id: string, log: string, settings: ServiceSettings) {
-    const { store, at, elections, timing, through = [] } = settings;
+    const { store, at, elections, timing, through = [], env = {} } = settings;
     const told = JSON.stringify({ id, at, elections, timing, log });
     const [program = '', ...args] = [...through, process.execPath, serviceFile, told];
     this.child = spawn(program, args, {
-      env: { ...process.env, CRASH_STORE: store },
+      env: { ...process.env, ...env, CRASH_STORE: store },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     createInterface({ input: this.child.stdout! }).on('line', (line) => {
@@ -124,10 +133,10 @@ export class Service {
   }
 }
 
-/** The heir that this companion has started. */
-export async function heirOf(companion: number): Promise<number> {
-  await waitFor('the companion starts an heir', async () => find('heir.mjs', companion).length > 0);
-  return find('heir.mjs', companion)[0]!;
+/** The child of this process with that word in its command line, as soon as there is one. */
+export async function childOf(parent: number, word: string): Promise<number> {
+  await waitFor(`process ${parent} starts ${word}`, async () => find(word, parent).length > 0);
+  return find(word, parent)[0]!;
 }
 
 export async function ends(pid: number): Promise<void> {
@@ -178,6 +187,42 @@ export class CrashLab implements AsyncDisposable {
         throw new Error(`mutual exclusion: token ${token} of ${name} worked beside ${newer.token}`);
       }
     }
+  }
+
+  /**
+   * For NODE_OPTIONS: each program that is started with it is noted. An heir that finds a file of the name `ends` is
+   * ended once, as by a manager of services, before its own first line.
+   */
+  get noting(): string {
+    const module = join(this.directory, 'noting.mjs');
+    writeFileSync(
+      module,
+      `import { appendFileSync, rmSync } from 'node:fs';
+      import { basename } from 'node:path';
+      const program = basename(process.argv[1]);
+      appendFileSync(${JSON.stringify(this.#notes)}, program + '\\n');
+      if (program === 'heir.mjs') try {
+        rmSync(${JSON.stringify(join(this.directory, 'ends'))});
+        process.kill(process.pid, 'SIGTERM');
+        setTimeout(() => {}, 1e9);
+        await new Promise(() => {});
+      } catch {}`,
+    );
+    return `--import=${module}`;
+  }
+
+  get #notes(): string {
+    return join(this.directory, 'programs');
+  }
+
+  /** Programs that were started with `noting`, in order. */
+  started(): string[] {
+    return existsSync(this.#notes) ? readFileSync(this.#notes, 'utf8').trim().split('\n') : [];
+  }
+
+  /** The next heir is ended by TERM, once. */
+  endNextHeir(): void {
+    writeFileSync(join(this.directory, 'ends'), '');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
