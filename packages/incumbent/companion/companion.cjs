@@ -27,7 +27,7 @@ for (const name of ['HUP', 'INT', 'QUIT', 'TERM', 'USR1', 'USR2', 'ALRM', 'TSTP'
 
 // How to start the heir.
 let heir;
-// What the heir is told, by campaign.
+// The seats, and all that the heir needs for each, by campaign.
 const bequests = new Map();
 let isOver = false;
 

@@ -1,4 +1,4 @@
-/** What `releaseOnCrash` takes. The companion itself is tested with real processes. */
+/** The option `releaseOnCrash`. The companion itself is tested with real processes. */
 import { afterEach, expect, test } from 'vitest';
 import { file } from '../src/backends/file/index.ts';
 import { memory } from '../src/backends/memory/index.ts';

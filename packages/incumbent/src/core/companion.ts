@@ -10,7 +10,7 @@ const fileOf = (name: string) => fileURLToPath(new URL(`../../companion/${name}`
 /** A bundle of a service does not have it. */
 export const companionFile: string = fileOf('companion.cjs');
 
-/** What the companion has to know of an election besides the seat. */
+/** An election, as the heir has to know it. The seat comes beside it. */
 export interface Estate {
   readonly election: string;
   readonly timing: TimingOptions;

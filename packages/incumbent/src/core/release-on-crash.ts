@@ -13,7 +13,7 @@ import { timingNames } from './options.ts';
 const example = 'releaseOnCrash: new URL("./store.js", import.meta.url)';
 
 /**
- * @returns what the companion has to know of the election; undefined: there shall be none
+ * @returns the election as an heir has to know it; undefined: the option is off
  * @throws InvalidOptionError
  */
 export function estateOf(
