@@ -50,7 +50,7 @@ test.each<readonly [string, Partial<ElectionOptions<unknown>>, string]>([
     'true where the store has a client',
     { backend: withClient, releaseOnCrash: true },
     'true cannot make a store again in another process, because it has a client of yours. Give the URL ' +
-      'of a module whose default export is the backend: releaseOnCrash: new URL("./store.js", import.meta.url)',
+      'of a module whose default export is the backend: releaseOnCrash: new URL("store.js", import.meta.url)',
   ],
   ['a path', { releaseOnCrash: './store.js' as never }, 'or the URL of a file, as in releaseOn'],
   ['another URL', { releaseOnCrash: new URL('https://a.example/x.js') }, 'the URL of a file'],

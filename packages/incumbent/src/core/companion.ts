@@ -6,9 +6,11 @@ import type { TimingOptions } from '../base/timing.ts';
 import type { BackendMaker } from './contest.ts';
 import type { SeatIdentity } from './seat-identity.ts';
 
-const fileOf = (name: string) => fileURLToPath(new URL(`../../companion/${name}`, import.meta.url));
 /** A bundle of a service does not have it. */
-export const companionFile: string = fileOf('companion.cjs');
+export const companionFile: string = fileURLToPath(
+  new URL('../../companion/companion.cjs', import.meta.url),
+);
+const heirFile = fileURLToPath(new URL('../../companion/heir.mjs', import.meta.url));
 
 /** An election, as the heir has to know it. The seat comes beside it. */
 export interface Estate {
@@ -45,7 +47,7 @@ export class Entrusted {
   /** Starts the companion if none runs. */
   constructor(estate: Estate, next: OnSeat | undefined, onTrouble: (error: Error) => void) {
     // Each heir would lead, and leave an heir behind.
-    if (process.argv[1] === fileOf('heir.mjs')) {
+    if (process.argv[1] === heirFile) {
       throw new MisuseError(
         'this process gives back the seat of a dead one, and takes none: the module of releaseOnCrash may ' +
           'only make the store',

@@ -10,7 +10,7 @@ import type { BackendMaker, ElectionBackend } from './contest.ts';
 import type { ElectionOptions } from './options.ts';
 import { timingNames } from './options.ts';
 
-const example = 'releaseOnCrash: new URL("./store.js", import.meta.url)';
+const example = 'releaseOnCrash: new URL("store.js", import.meta.url)';
 
 /**
  * @returns the election as an heir has to know it; undefined: the option is off
