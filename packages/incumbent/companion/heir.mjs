@@ -15,8 +15,10 @@ const atOnce = 16;
 
 setTimeout(() => process.exit(), withinMs);
 const signal = AbortSignal.timeout(withinMs);
-const bequests = JSON.parse(await text(process.stdin));
-const { giveBackSeat } = await import('../dist/backend.js');
+const [bequests, { giveBackSeat }] = await Promise.all([
+  text(process.stdin).then(JSON.parse),
+  import('../dist/backend.js'),
+]);
 const backends = new Map();
 const waiting = bequests.values();
 await Promise.all(

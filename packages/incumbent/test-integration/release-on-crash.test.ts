@@ -212,7 +212,9 @@ for (const on of played) {
       const b = lab.start('B', settings);
       await b.says('waits');
       const held = new Promise<void>((resolve) => {
-        proxy.onRequest(() => {
+        proxy.onRequest((chunk) => {
+          // A confirmation, and not a ping.
+          if (!Buffer.from(chunk).includes(name)) return;
           proxy.holdRequests();
           resolve();
         });
