@@ -1,12 +1,13 @@
 /** The terms before those that the stores keep, from the file of `incumbent record`. */
 import { resolve } from 'node:path';
-import type { Context, OpenStore } from '../context.ts';
+import type { Context } from '../context.ts';
 import { HistoryError } from '../history/history-file.ts';
 import type { Place } from '../history/history-reader.ts';
 import { HistoryReader } from '../history/history-reader.ts';
 import { recordedRows } from '../history/recorded-rows.ts';
 import { loadSqlite } from '../history/sqlite.ts';
 import { ActionError } from '../web/page-server.ts';
+import { storeIndexOf, wholeNumberOf } from './query.ts';
 import type { PastTerms } from './shown.ts';
 
 const pageSize = 500;
@@ -18,11 +19,15 @@ export interface Past {
 }
 
 /** @throws HistoryError */
-export function openPast(file: string, stores: readonly OpenStore[], { cwd }: Context): Past {
+export function openPast(
+  file: string,
+  stores: readonly { readonly url: string }[],
+  { cwd }: Context,
+): Past {
   const reader = new HistoryReader(resolve(cwd, file), loadSqlite(cwd));
   return {
     answer(query) {
-      const url = stores[wholeNumberOf(query, 'store')]?.url;
+      const url = stores[storeIndexOf(query)]?.url;
       if (url === undefined) throw new ActionError(`there is no store ${query.get('store')}`);
       const since = wholeNumberOf(query, 'since');
       const before = placeOf(query.get('before'));
@@ -41,12 +46,6 @@ export function openPast(file: string, stores: readonly OpenStore[], { cwd }: Co
     },
     close: () => reader.close(),
   };
-}
-
-function wholeNumberOf(query: URLSearchParams, name: string): number {
-  const text = query.get(name) ?? '';
-  if (!/^\d{1,15}$/.test(text)) throw new ActionError(`${name}="${text}" is no whole number`);
-  return Number(text);
 }
 
 function placeOf(text: string | null): Place | undefined {

@@ -4,7 +4,6 @@
 export interface ShownStore {
   readonly index: number;
   readonly url: string;
-  readonly kind: string;
   /** When all of its elections were last read; null: never yet. */
   readonly seenUnixMs: number | null;
   /** Why what is shown is old; null: it is not. */
@@ -84,6 +83,12 @@ export interface PastTerms {
   readonly terms: readonly PastTerm[];
   /** For `before`; null: there are no older ones in that time. */
   readonly next: string | null;
+}
+
+/** The answer of `/lease?store=0&election=NAME`: the rest of a lease. */
+export interface ShownLease {
+  /** Null: it is not known. */
+  readonly leftMs: number | null;
 }
 
 /** A request of an operator, made on the page. The commands of the same names do it. */
