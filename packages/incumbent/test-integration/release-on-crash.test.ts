@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
+import { Worker } from 'node:worker_threads';
 import {
   etcdAvailable,
   postgresAvailable,
@@ -350,4 +351,29 @@ linux('a companion that is frozen costs no more than a few megabytes', async () 
     entrusted.close();
     process.kill(companion, 'SIGKILL');
   }
+  await ends(companion);
+});
+
+linux('the end of a worker thread is no death: its companion ends without an heir', async () => {
+  await using lab = new CrashLab();
+  const dist = (path: string) =>
+    JSON.stringify(new URL(`../dist/${path}/index.js`, import.meta.url).href);
+  const { directory } = onFiles(lab);
+  const worker = new Worker(
+    `process.env.NODE_OPTIONS = ${JSON.stringify(lab.noting)};
+    (async () => {
+      const { createElection } = await import(${dist('.')});
+      const { file } = await import(${dist('backends/file')});
+      const backend = file(${JSON.stringify(directory)});
+      const election = createElection({ name: 'jobs', backend, releaseOnCrash: true });
+      await election.campaign();
+      require('node:worker_threads').parentPort.postMessage('leads');
+    })();`,
+    { eval: true },
+  );
+  await once(worker, 'message');
+  const companion = await childOf(process.pid, 'companion.cjs');
+  await worker.terminate();
+  await ends(companion);
+  expect(lab.started()).toEqual([]);
 });
