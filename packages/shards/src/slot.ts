@@ -6,8 +6,8 @@
  * The caller decides when a change may be written. Each change counts only when it replaced the very
  * version that it was made from.
  */
-import { ElectionError } from '../base/errors.ts';
-import { unfencedLimit } from '../record/record.ts';
+import { ElectionError } from 'incumbent';
+import { unfencedLimit } from 'incumbent/internal';
 
 /**
  * - `owned`: the holder of the slot owns the shard.
