@@ -12,7 +12,13 @@ export type { SeatIdentity } from './core/seat-identity.ts';
 export type { LeaseBackendOptions } from './mechanisms/lease/backend.ts';
 export { leaseBackend } from './mechanisms/lease/backend.ts';
 export type { LeaseLister, LeasePage, ListedLease } from './mechanisms/lease/listing.ts';
-export type { LeaseStore, Reading, SwapResult, Version } from './mechanisms/lease/store.ts';
+export type {
+  LeaseStore,
+  Leases,
+  Reading,
+  SwapResult,
+  Version,
+} from './mechanisms/lease/store.ts';
 export type { LeaseHolding as Holding, LeaseRecord } from './record/lease-record.ts';
 export { decodeLeaseRecord, encodeLeaseRecord } from './record/lease-record.ts';
 export type { Actor, Reservation } from './record/record.ts';

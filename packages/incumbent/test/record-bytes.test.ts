@@ -84,7 +84,26 @@ describe.each([
   });
 
   test('is refused in a newer format', () => {
-    const newer = text.replace('"format":1', '"format":2');
+    const newer = text.replace('"format":1', '"format":3');
     expect(() => rewritten(newer)).toThrow(RecordTooNewError);
+  });
+});
+
+describe('a record of the lease with shards', () => {
+  const withShards = `${lease.replace('"format":1', '"format":2').slice(0, -1)},"shards":"CAEQBw=="}`;
+
+  test('has a format of its own, which versions without shards refuse', () => {
+    const record = decodeLeaseRecord(withShards, 'here');
+    expect(record.shards).toBe('CAEQBw==');
+    expect(encodeLeaseRecord(record)).toBe(withShards);
+    expect(encodeLeaseRecord({ ...record, shards: undefined })).toBe(lease);
+  });
+
+  test.each([
+    ['has none', withShards.replace('"shards"', '"others"')],
+    ['has some that are no text', withShards.replace('"CAEQBw=="', '7')],
+    ['has a format between two', withShards.replace('"format":2', '"format":1.5')],
+  ])('is damaged where it %s', (_what, text) => {
+    expect(() => decodeLeaseRecord(text, 'here')).toThrow(RecordDamagedError);
   });
 });

@@ -8,7 +8,7 @@ import type { CandidateInfo } from '../base/candidate.ts';
 import type { Clock, Instant } from '../base/clock.ts';
 import type { NotElectedReason } from '../base/not-elected.ts';
 import type { EndReason } from '../base/reasons.ts';
-import type { Timing, TimingLimits } from '../base/timing.ts';
+import type { TimingLimits } from '../base/timing.ts';
 import type {
   Actor,
   Drain,
@@ -19,20 +19,10 @@ import type {
   View,
 } from '../record/record.ts';
 import type { LiftedHold } from './holds.ts';
-import type { Turns } from './turns.ts';
+import type { Leases } from './lease-store.ts';
+import type { ActorProcess, Scope } from './scope.ts';
 
-/** A process of this machine that acts for a term. */
-export interface ActorProcess {
-  /** The process id, as this machine's kernel numbers it. */
-  readonly pid: number;
-  /** A process group. It must be empty as well before the actor counts as dead. */
-  readonly group?: number;
-  /**
-   * A session. None of its processes may be alive, in whatever group, before the actor counts as
-   * dead. Used on Linux only: other systems do not show the members of a session.
-   */
-  readonly session?: number;
-}
+export type { ActorProcess, Scope } from './scope.ts';
 
 /** The state that the holder of a seat wants its record to show. */
 export interface SeatState extends Published {
@@ -272,28 +262,6 @@ export interface DeadLeader {
   readonly hasWorkEnded: boolean;
 }
 
-/** Handed to a mechanism by the core. */
-export interface Scope {
-  readonly election: string;
-  readonly clock: Clock;
-  readonly timing: Timing;
-  /** A number from 0 to 1, without 1, for jitter. */
-  readonly random: () => number;
-  /** An id that is unique for ever, for nonces. */
-  readonly uniqueId: () => string;
-  /** Reports trouble that no caller waits for. It goes to diagnostics. */
-  readonly onTrouble: (what: string, error: unknown) => void;
-  /**
-   * Reports whether the store answered an operation. The store may be away while no caller waits
-   * for it.
-   */
-  readonly onAnswer?: (isAnswered: boolean) => void;
-  /** True: at its first use, a store makes the things that `init` would make. */
-  readonly makesMissing?: boolean;
-  /** Bounds how many candidates of one backend ask for a seat at once. Left out: no bound. */
-  readonly turns?: Pick<Turns, 'take'>;
-}
-
 /** One election on one backend. */
 export interface ElectionBackend<Guard> {
   contest(candidate: CandidateInfo): Contest<Guard>;
@@ -368,6 +336,8 @@ export interface Backend<Guard = unknown> {
    * @throws InvalidOptionError for a name that the store does not take
    */
   open(scope: Scope): ElectionBackend<Guard>;
+  /** For what is built of many leases. Undefined for a store that cannot hold them. */
+  readonly leases?: Leases | undefined;
   /**
    * The names of the elections that the store holds, in no order, and each of them once. It reads,
    * and never writes. An election that begins or is removed meanwhile may be named or not. One with

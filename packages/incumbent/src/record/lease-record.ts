@@ -12,8 +12,13 @@ import {
   readSharedFields,
 } from './record-fields.ts';
 
-/** The newest format that this version reads, and the one that it writes. */
-export const recordFormat = 1;
+/** The format of the record of an election. */
+const electionFormat = 1;
+/**
+ * The format of a record with shards, and the newest that this version reads. Versions that know no
+ * shards would drop them when they write, so they must refuse the record.
+ */
+const shardsFormat = 2;
 
 /** A seat that is held. */
 export interface LeaseHolding extends Holding {
@@ -31,11 +36,14 @@ export interface LeaseHolding extends Holding {
 export interface LeaseRecord extends ElectionRecord<LeaseHolding> {
   /** D: how long this version must stay unchanged before the holder counts as gone. */
   readonly leaseMs: number;
+  /** The part of a process in shards, packed as base64. No election has it. */
+  readonly shards?: string | undefined;
 }
 
 /** The record as JSON, with tokens as decimal strings. */
 export function encodeLeaseRecord(record: LeaseRecord): string {
-  return JSON.stringify({ format: recordFormat, ...record }, (_key, value: unknown) =>
+  const format = record.shards === undefined ? electionFormat : shardsFormat;
+  return JSON.stringify({ format, ...record }, (_key, value: unknown) =>
     typeof value === 'bigint' ? value.toString() : value,
   );
 }
@@ -48,7 +56,7 @@ export function encodeLeaseRecord(record: LeaseRecord): string {
 export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
   const parsed = parseRecord(text, location);
   const { reader, fields } = parsed;
-  checkFormat(parsed, recordFormat);
+  const format = checkFormat(parsed, shardsFormat, electionFormat);
   return {
     election: reader.string(fields['election'], 'election'),
     token: reader.token(fields['token'], 'token'),
@@ -57,6 +65,7 @@ export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
     ended: reader.boolean(fields['ended'], 'ended'),
     holding: reader.optional(fields['holding'], (value) => readHolding(reader, value)),
     ...readSharedFields(parsed),
+    ...(format === shardsFormat && { shards: reader.string(fields['shards'], 'shards') }),
   };
 }
 

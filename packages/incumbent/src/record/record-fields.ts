@@ -31,11 +31,19 @@ export function parseRecord(text: string, location: string): ParsedRecord {
   return { reader, fields: reader.object(parsed, 'the record') };
 }
 
-/** @throws RecordTooNewError, RecordDamagedError */
-export function checkFormat({ reader, fields }: ParsedRecord, newest: number): void {
+/**
+ * @returns the format of the record
+ * @throws RecordTooNewError, RecordDamagedError
+ */
+export function checkFormat(
+  { reader, fields }: ParsedRecord,
+  newest: number,
+  oldest: number = newest,
+): number {
   const format = reader.number(fields['format'], 'format');
   if (format > newest) throw new RecordTooNewError(reader.location, format, newest);
-  if (format !== newest) reader.fail(`format ${format}`);
+  if (format < oldest || !Number.isInteger(format)) reader.fail(`format ${format}`);
+  return format;
 }
 
 type SharedFields = Pick<ElectionRecord, 'reservation' | 'unfenced' | 'drains' | 'history'>;

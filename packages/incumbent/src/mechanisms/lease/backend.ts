@@ -17,7 +17,8 @@ import type { LeaseLister } from './listing.ts';
 import { leasePages } from './listing.ts';
 import { inspectLease, observeLease } from './observer.ts';
 import { LeaseRace } from './race.ts';
-import type { LeaseStore } from './store.ts';
+import { readEach } from './read-all.ts';
+import type { LeaseStore, Leases } from './store.ts';
 
 /** The parts of a backend that is made from a lease store. */
 export interface LeaseBackendOptions<Guard> {
@@ -36,6 +37,8 @@ export interface LeaseBackendOptions<Guard> {
    * Left out: `backend.elections()` says that this kind of store does not list them.
    */
   readonly list?: LeaseLister | string;
+  /** `readAll` of `backend.leases`. Left out: a read for each, some of them at once. */
+  readonly readAll?: Leases['readAll'];
 }
 
 /** A backend from a lease store. An adapter has to write only the store and the guard. */
@@ -45,6 +48,7 @@ export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backen
     description: options.description,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     open: (scope) => new LeaseElection(scope, options),
+    leases: { open: options.openStore, readAll: options.readAll ?? readEach },
     ...listing(options),
   };
 }

@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../../base/errors.ts';
 import { bounded, Wakeup } from '../../base/wait.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
@@ -50,7 +51,9 @@ export class Observation {
 
   async read(signal: AbortSignal): Promise<Sighting> {
     const sentAtMs = this.#scope.clock.monotonicMs();
-    const sighting = this.see(await readStore(this.#store, this.#scope, signal));
+    const reading = await readStore(this.#store, this.#scope, signal);
+    refuseShards(reading, this.#scope);
+    const sighting = this.see(reading);
     this.#stoodAfterMs = sentAtMs;
     return sighting;
   }
@@ -99,12 +102,14 @@ export class Observation {
 export class Lookout {
   readonly wakeup: Wakeup = new Wakeup();
   readonly #observation: Observation;
+  readonly #scope: Scope;
   readonly #unwatch: () => void;
   #told: Reading | undefined;
   #isReading = false;
 
   constructor(store: LeaseStore, scope: Scope, observation: Observation) {
     this.#observation = observation;
+    this.#scope = scope;
     this.#unwatch = watchStore(store, scope, (reading) => {
       // A reading that comes during a read may be older than the result of that read.
       // So read again.
@@ -117,7 +122,10 @@ export class Lookout {
     this.wakeup.clear();
     const told = this.#told;
     this.#told = undefined;
-    if (told !== undefined) return this.#observation.see(told);
+    if (told !== undefined) {
+      refuseShards(told, this.#scope);
+      return this.#observation.see(told);
+    }
     this.#isReading = true;
     try {
       return await this.#observation.read(signal);
@@ -129,6 +137,18 @@ export class Lookout {
   end(): void {
     this.#unwatch();
   }
+}
+
+/**
+ * A term would leave the shards out of the record.
+ * @throws InvalidOptionError
+ */
+function refuseShards({ record }: Reading, { election }: Pick<Scope, 'election'>): void {
+  if (record?.shards === undefined) return;
+  throw new InvalidOptionError(
+    `the name "${election}" belongs to shards: its record says which shards a process owns; use ` +
+      'another name for the election',
+  );
 }
 
 function isSameWrite(known: Sighting, reading: Reading): boolean {
