@@ -22,17 +22,25 @@ export function headIn(record: LeaseRecord | undefined, name: string): Head | un
   return decodeHead(Buffer.from(record.shards, 'base64'), `the record "${name}"`);
 }
 
-/** @throws InvalidOptionError */
+/** Other processes share another list of shards under this name. */
+export class ListDiffersError extends InvalidOptionError {
+  override readonly name: string = 'ListDiffersError';
+
+  constructor(name: string, own: ShardList, theirs: ShardList) {
+    const differ =
+      own.count === theirs.count
+        ? `both lists have ${own.count} shards, with different names`
+        : `this process has ${describeList(own)}, and the others have ${describeList(theirs)}`;
+    super(
+      `"${name}" has another list of shards: ${differ}. This process owns nothing, and nothing was ` +
+        'moved. Give all processes one list, or stop those with the other one first',
+    );
+  }
+}
+
+/** @throws ListDiffersError */
 export function requireList(name: string, own: ShardList, theirs: ShardList): void {
-  if (sameList(own, theirs)) return;
-  const differ =
-    own.count === theirs.count
-      ? `both have ${own.count} shards, with different names`
-      : `this process has ${describeList(own)}, and the others have ${describeList(theirs)}`;
-  throw new InvalidOptionError(
-    `"${name}" has another list of shards: ${differ}. This process owns nothing, and nothing was ` +
-      'moved. Give all processes one list, or stop those with the other one first',
-  );
+  if (!sameList(own, theirs)) throw new ListDiffersError(name, own, theirs);
 }
 
 /** Carries the head on from one coordinator to the next. */
@@ -40,6 +48,7 @@ export class HeadRecord implements Extension<Head | undefined> {
   readonly #name: string;
   readonly #list: ShardList;
   #head: Head | undefined;
+  #record: LeaseRecord | undefined;
   #wantedSlots = 0;
   #isNewList = false;
 
@@ -48,9 +57,13 @@ export class HeadRecord implements Extension<Head | undefined> {
     this.#list = list;
   }
 
-  /** As the last confirmed write of this process shows it. */
+  /** As the last read or write of this process shows it. */
   get head(): Head | undefined {
     return this.#head;
+  }
+
+  get record(): LeaseRecord | undefined {
+    return this.#record;
   }
 
   /** No process with the old list is alive: the next win writes the own one. */
@@ -82,14 +95,26 @@ export class HeadRecord implements Extension<Head | undefined> {
     return { list: this.#list, slots: Math.max(head.slots, this.#wantedSlots) };
   }
 
-  onWritten({ state }: Extended<Head | undefined>): void {
-    this.#head = state;
+  onWritten(written: Extended<Head | undefined>): void {
+    this.#note(written);
     this.#isNewList = false;
   }
 
-  onRead({ record, state }: Extended<Head | undefined>): LeaseRecord | undefined {
+  onReading(): true {
+    return true;
+  }
+
+  onRead(read: Extended<Head | undefined>, isRead: unknown): LeaseRecord | undefined {
+    const { record, state } = read;
+    // A record that comes with a hint may be old.
+    if (isRead === true) this.#note(read);
     if (state !== undefined && !this.#isNewList) requireList(this.#name, this.#list, state.list);
     return record;
+  }
+
+  #note({ record, state }: Extended<Head | undefined>): void {
+    this.#head = state;
+    this.#record = record;
   }
 
   get #first(): Head {

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Clock, EndReason, TermState } from 'incumbent';
+import type { Clock, EndReason, TermState, Timer } from 'incumbent';
 import {
   describeEnd,
   ElectionError,
@@ -40,7 +40,8 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   readonly #stay: Stay;
   readonly #settings: WorkSettings<Shard>;
   readonly #stopped = new AbortController();
-  #has: 'fenced' | 'begun' | 'settled' = 'fenced';
+  #has: 'nothing' | 'begun' | 'settled' = 'nothing';
+  #stopTimer: Timer | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
     this.name = settings.name;
@@ -49,7 +50,6 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
     this.token = token;
     this.#stay = stay;
     this.#settings = settings;
-    this.#has = 'fenced';
     // The work passes this signal to everything that it waits for.
     setMaxListeners(0, this.#stopped.signal);
   }
@@ -77,6 +77,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       forget();
       // Before anything is written: the next owner may begin as soon as the record says so.
       this.#has = 'settled';
+      this.#stopTimer?.cancel();
       events.onSettled();
     }
   }
@@ -94,7 +95,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       ),
     );
     if (this.#has === 'settled') return;
-    clock.setTimer(
+    this.#stopTimer = clock.setTimer(
       () => {
         if (this.#has === 'settled') return;
         const why =

@@ -142,6 +142,17 @@ export function forgotten(slot: SlotState, shards: ReadonlySet<number>): SlotSta
 }
 
 /**
+ * From here on the numbers refer to another list. Only when nobody holds the slot. Numbered shards keep
+ * their entries: their numbers are their names.
+ */
+export function relisted(slot: SlotState, list: ShardList): SlotState {
+  require(!slot.entries.some(isLive), 'its holder may own shards of the list before');
+  const isNumbered = slot.list.digest === 0n && list.digest === 0n;
+  const entries = isNumbered ? slot.entries.filter(({ shard }) => shard < list.count) : [];
+  return changed({ ...slot, list }, entries);
+}
+
+/**
  * The stay ran out. May be written only where a candidate could take the lease: the holder cannot
  * believe any more.
  * @param id the holder's

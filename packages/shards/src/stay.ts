@@ -38,6 +38,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   readonly #fenced = new Map<number, bigint>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
+  readonly #waiters: (() => void)[] = [];
   #isSettled = false;
   #wasSetBack = false;
   #isWaking = false;
@@ -71,9 +72,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** The record is known to show that this process wants to leave, and owns nothing. */
   get isEmpty(): boolean {
     const { presence, entries } = this.#confirmed ?? {};
-    return (
-      this.#works.size === 0 && presence?.leaving === true && entries?.some(isLive) === false
-    );
+    return this.#works.size === 0 && presence?.leaving === true && entries?.some(isLive) === false;
   }
 
   get terms(): readonly ShardTerm<Shard>[] {
@@ -93,8 +92,6 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     }
     this.#isSettled = true;
   }
-
-  readonly #waiters: (() => void)[] = [];
 
   /** Confirms soon: there is something to say, or to find out. */
   wake(): void {
@@ -146,7 +143,10 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     return this.#confirmed?.changes;
   }
 
-  onRead({ record, state }: Extended<SlotState | undefined>, mark: unknown) {
+  onRead(
+    { record, state }: Extended<SlotState | undefined>,
+    mark: unknown,
+  ): LeaseRecord | undefined {
     const term = this.#term;
     if (record === undefined || term === undefined || record.token !== term.token) return record;
     // Rises with every change. So the record is older than one that this process has confirmed: an

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
 import { InvalidOptionError } from 'incumbent';
+import { describe, expect, it } from 'vitest';
 import type { Member, Ownership } from '../src/assign.ts';
 import { assign, nobody } from '../src/assign.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
 import { RecordDamagedError, RecordTooNewError } from 'incumbent';
+import { describe, expect, it } from 'vitest';
 import { assign, nobody } from '../src/assign.ts';
 import type { Directory } from '../src/codec.ts';
 import {
