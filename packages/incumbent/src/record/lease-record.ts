@@ -75,7 +75,16 @@ export function decodeLeaseRecord(text: string, location: string): LeaseRecord {
  */
 export function decodeRecordOf(election: string, text: string, location: string): LeaseRecord {
   const record = decodeLeaseRecord(text, location);
-  if (record.election === election) return record;
+  requireOf({ election, location }, record);
+  return record;
+}
+
+/** @throws RecordDamagedError for the record of another election */
+export function requireOf(
+  { election, location }: { readonly election: string; readonly location: string },
+  record: LeaseRecord,
+): void {
+  if (record.election === election) return;
   throw new RecordDamagedError(
     location,
     `it belongs to the election ${JSON.stringify(record.election)}`,

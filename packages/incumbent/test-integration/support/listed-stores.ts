@@ -45,6 +45,8 @@ export interface RunningListedStore {
   strew(): Promise<unknown>;
   /** Makes the record of this election unreadable. */
   damage(election: string): Promise<unknown>;
+  /** As `damage`, for a lease. */
+  damageLease(name: string): Promise<unknown>;
   /** How many requests the server was sent, where it tells. */
   requests?(): Promise<number>;
   close(): Promise<void>;
@@ -97,6 +99,16 @@ export const listedStores: readonly ListedStore[] = [
   },
 ];
 
+async function damageIn(path: string): Promise<void> {
+  const names = await readdir(path);
+  const newest =
+    names
+      .filter((name) => /^\d+$/.test(name))
+      .sort()
+      .at(-1) ?? '';
+  await writeFile(join(path, newest), 'no record');
+}
+
 async function startFiles(): Promise<RunningListedStore> {
   const directory = await mkdtemp(join(tmpdir(), 'incumbent-listing-'));
   return {
@@ -109,15 +121,8 @@ async function startFiles(): Promise<RunningListedStore> {
       await writeFile(join(directory, 'other-full', 'notes.txt'), 'x');
       await writeFile(join(directory, 'other-file'), 'x');
     },
-    async damage(election) {
-      const names = await readdir(join(directory, election));
-      const newest =
-        names
-          .filter((name) => /^\d+$/.test(name))
-          .sort()
-          .at(-1) ?? '';
-      await writeFile(join(directory, election, newest), 'no record');
-    },
+    damage: (election) => damageIn(join(directory, election)),
+    damageLease: (name) => damageIn(join(directory, '.leases', `_${encodeURIComponent(name)}`)),
     close: () => rm(directory, { recursive: true, force: true }),
   };
 }
@@ -127,6 +132,8 @@ async function startOnPostgres(): Promise<RunningListedStore> {
   const pool = new pg.Pool({ connectionString: server.url });
   const readers: pg.Pool[] = [];
   await pool.query(schema());
+  const damage = (name: string) =>
+    pool.query('update incumbent_election set record = $2 where name = $1', [name, '{']);
   await pool.query(`create role reader login; grant select on incumbent_election to reader`);
   return {
     backend: postgres(pool, { clockStep: 0 }),
@@ -138,8 +145,8 @@ async function startOnPostgres(): Promise<RunningListedStore> {
     },
     strew: () =>
       pool.query("insert into incumbent_election (name, version) values ('other-looked-at', 'x')"),
-    damage: (election) =>
-      pool.query('update incumbent_election set record = $2 where name = $1', [election, '{']),
+    damage,
+    damageLease: damage,
     async close() {
       await Promise.all([pool, ...readers].map((each) => each.end()));
       await server.close();
@@ -213,6 +220,8 @@ function redisParts(servers: readonly RedisServer[], backend: Backend, prefix = 
     },
     damage: (election: string) =>
       onOwner('HSET', `${prefix}incumbent:{${election}}`, 'record', '{"election":'),
+    damageLease: (name: string) =>
+      onOwner('HSET', `${prefix}incumbent:{${name.replace('/', '}/')}`, 'record', '{"election":'),
     async requests() {
       let count = 0;
       for (const server of servers) {
@@ -259,6 +268,7 @@ async function startOnEtcd(): Promise<RunningListedStore> {
       await server.etcdctl('put', `${records}other/`, 'x');
     },
     damage: (election) => server.etcdctl('put', `${records}${election}`, '{'),
+    damageLease: (name) => server.etcdctl('put', `elections/incumbent/lease/${name}`, '{'),
     async close() {
       for (const each of clients) each.close();
       await server.close();
@@ -293,6 +303,7 @@ async function startOnZooKeeper(layout: ZooKeeperLayout): Promise<RunningListedS
       await client.create(`${root}/other-data/child`, '{}');
     },
     damage: (election) => client.set(nodeOf(election), broken),
+    damageLease: (name) => client.set(`${root}/.leases/${name}`, broken),
     async close() {
       await Promise.all(clients.map((each) => each.close()));
       await server.close();
@@ -305,6 +316,13 @@ async function startOnKubernetes(): Promise<RunningListedStore> {
   const api = apiServer(server.access);
   const path = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+  const damage = (name: string) =>
+    api.request({
+      method: 'PATCH',
+      path: `${path}/${name}`,
+      contentType: 'application/merge-patch+json',
+      body: { metadata: { annotations: { [recordAnnotation]: '{' } } },
+    });
   return {
     backend: kubernetes(api),
     async openReader() {
@@ -322,13 +340,8 @@ async function startOnKubernetes(): Promise<RunningListedStore> {
           spec: { holderIdentity: 'other_1', leaseDurationSeconds: 15 },
         },
       }),
-    damage: (election) =>
-      api.request({
-        method: 'PATCH',
-        path: `${path}/${election}`,
-        contentType: 'application/merge-patch+json',
-        body: { metadata: { annotations: { [recordAnnotation]: '{' } } },
-      }),
+    damage,
+    damageLease: (name) => damage(name.replace('/', '.')),
     requests: async () => server.requests.length,
     async close() {
       api.close();
@@ -347,6 +360,7 @@ async function startOnS3(): Promise<RunningListedStore> {
   const clients = [client];
   const put = (Key: string, Body: string) =>
     client.send(new s3Commands.PutObjectCommand({ Bucket: 'elections', Key, Body }));
+  const damage = (name: string) => put(`teams/${name}`, '{"write":"x","format":1,"elect');
   return {
     backend: s3(client, options),
     async openReader() {
@@ -360,7 +374,8 @@ async function startOnS3(): Promise<RunningListedStore> {
       await put('teams/other.json', '{"name":"x"}');
       await put('elsewhere', '{"write":"x"}');
     },
-    damage: (election) => put(`teams/${election}`, '{"write":"x","format":1,"elect'),
+    damage,
+    damageLease: damage,
     requests: async () => server.requests.length,
     async close() {
       for (const each of clients) each.destroy();
@@ -375,6 +390,7 @@ async function startOnGcs(): Promise<RunningListedStore> {
   const options = { bucket: 'elections', prefix: 'teams/', maxWritesPerSecond: 100 };
   const save = (name: string, text: string, contentType: string) =>
     storage.bucket('elections').file(name).save(text, { resumable: false, contentType });
+  const damage = (name: string) => save(`teams/${name}`, 'hello', 'application/x-protobuf');
   return {
     backend: gcs(storage, options),
     async openReader() {
@@ -385,7 +401,8 @@ async function startOnGcs(): Promise<RunningListedStore> {
       await save('teams/other.txt', 'hello', 'text/plain');
       await save('elsewhere', 'hello', 'application/x-protobuf');
     },
-    damage: (election) => save(`teams/${election}`, 'hello', 'application/x-protobuf'),
+    damage,
+    damageLease: damage,
     requests: async () => server.requests.length,
     close: () => server.close(),
   };

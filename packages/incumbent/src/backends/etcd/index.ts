@@ -6,6 +6,7 @@ import { InvalidOptionError } from '../../base/errors.ts';
 import type { TimingLimits } from '../../base/timing.ts';
 import type { Backend, Scope } from '../../core/contest.ts';
 import { listingOf } from '../../core/listing.ts';
+import { allOf } from '../../mechanisms/lease/read-all.ts';
 import { QueueElection } from '../../mechanisms/queue/backend.ts';
 import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
 import type { Place } from '../../mechanisms/queue/store.ts';
@@ -13,7 +14,8 @@ import { EtcdCalls } from './calls.ts';
 import type { CheckedOptions } from './check-options.ts';
 import { checkClients, checkOptions } from './check-options.ts';
 import type { GrpcClient } from './client.ts';
-import { electionKeys, encodeKey } from './keys.ts';
+import { electionKeys, encodeKey, leaseKeys } from './keys.ts';
+import { EtcdLeaseStore } from './lease-store.ts';
 import { etcdPages } from './lister.ts';
 import type { EtcdGuard, EtcdOptions } from './options.ts';
 import type { EtcdPlace } from './session.ts';
@@ -53,6 +55,14 @@ export function etcd(
   };
   // Leases are kept by the clock of the elections whose places are on them.
   const sessions = new WeakMap<Clock, EtcdSession>();
+  const sessionOf = ({ clock, onTrouble }: Scope): EtcdSession => {
+    let session = sessions.get(clock);
+    if (session === undefined) {
+      session = new EtcdSession({ calls, clock, ttlMs: checked.ttlMs, onTrouble });
+      sessions.set(clock, session);
+    }
+    return session;
+  };
   const listing = new EtcdSession({
     ...{ calls, clock: systemClock, ttlMs: checked.ttlMs },
     onTrouble: () => {},
@@ -63,13 +73,14 @@ export function etcd(
     limits: limitsOf(checked),
     open: (scope: Scope) => {
       const keys = electionKeys(checked.root, scope.election);
-      const { clock, onTrouble } = scope;
-      let session = sessions.get(clock);
-      if (session === undefined) {
-        session = new EtcdSession({ calls, clock, ttlMs: checked.ttlMs, onTrouble });
-        sessions.set(clock, session);
-      }
-      return new QueueElection<EtcdGuard>(scope, new EtcdStore(session, keys), settings);
+      const store = new EtcdStore(sessionOf(scope), keys);
+      return new QueueElection<EtcdGuard>(scope, store, settings);
+    },
+    leases: {
+      open: (scope) =>
+        new EtcdLeaseStore(sessionOf(scope), scope, leaseKeys(checked.root, scope.election)),
+      readAll: async (stores, signal) =>
+        EtcdLeaseStore.readAll(allOf(EtcdLeaseStore, stores), signal),
     },
     // A listing holds no lease, so nothing of this session would have trouble to tell of.
     ...listingOf(etcdPages(listing, checked.root)),

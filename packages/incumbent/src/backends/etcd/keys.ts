@@ -5,6 +5,8 @@
  *     <root><election>/<lease id in hex>     one for each candidate, attached to its lease; the
  *                                            smallest create revision leads
  *     <root>incumbent/record/<election>      our record, where no prefix of an election reaches it
+ *     <root>incumbent/lease/<name>           a lease of shards
+ *     <root>incumbent/news/<name>            put with each change of it that others wait for
  */
 
 import type { CandidateInfo } from '../../base/candidate.ts';
@@ -80,6 +82,15 @@ export function electionKeys(root: string, election: string): ElectionKeys {
   }
   const prefix = `${root}${election}/`;
   return { prefix, range: rangeBelow(prefix), record: `${recordsOf(root)}${election}` };
+}
+
+/**
+ * @returns the key of the lease, and the one that is put with each change of it but a renewal
+ * @throws InvalidOptionError
+ */
+export function leaseKeys(root: string, name: string): Record<'record' | 'news', string> {
+  electionKeys(root, name);
+  return { record: `${root}incumbent/lease/${name}`, news: `${root}incumbent/news/${name}` };
 }
 
 /** The keys of the records of all elections begin with this. */

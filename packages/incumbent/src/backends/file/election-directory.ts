@@ -101,6 +101,15 @@ export function electionPath(root: unknown, election: string): string {
   return join(resolve(root), election);
 }
 
+/** No election has this name, because it would be hidden. */
+const leasesDirectory = '.leases';
+
+/** The directory with the records of a lease, such as `devices/3`. Its name has no slash. */
+export function leasePath(root: string, name: string): string {
+  const flat = checkElectionName(name).replaceAll(/[%/\\]/g, (each) => encodeURIComponent(each));
+  return join(resolve(root), leasesDirectory, `_${flat}`);
+}
+
 /** @throws InvalidOptionError for a name that would lead elsewhere, or be hidden */
 export function checkElectionDirectoryName(election: string): void {
   checkElectionName(election);

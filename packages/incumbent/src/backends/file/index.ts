@@ -3,8 +3,9 @@ import { isAbsolute } from 'node:path';
 import { describeValue } from '../../base/candidate.ts';
 import { checkNames } from '../../base/check-names.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
-import type { Backend } from '../../core/contest.ts';
+import type { Backend, Scope } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
+import { leasePath } from './election-directory.ts';
 import { fileLister } from './lister.ts';
 import { openFileLeaseStore } from './store.ts';
 
@@ -56,14 +57,13 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
       `trustFileSystem must be true or false, not ${describeValue(trustFileSystem)}`,
     );
   }
+  const open = ({ election, onTrouble }: Scope, pathOf?: typeof leasePath) =>
+    openFileLeaseStore(directory, election, { trustFileSystem, onTrouble }, pathOf);
   return leaseBackend<FileGuard>({
     kind: 'file',
     description: `file:${directory}`,
-    openStore: (scope) =>
-      openFileLeaseStore(directory, scope.election, {
-        trustFileSystem,
-        onTrouble: scope.onTrouble,
-      }),
+    openStore: (scope) => open(scope),
+    leases: { open: (scope) => open(scope, leasePath) },
     list: fileLister(directory, trustFileSystem),
     guard: (_scope, store, token) => ({
       token,

@@ -55,8 +55,9 @@ export function openFileLeaseStore(
   directory: string,
   election: string,
   options: FileLeaseStoreOptions = {},
+  pathOf: (directory: string, election: string) => string = electionPath,
 ): LeaseStore {
-  return new FileLeaseStore(electionPath(directory, election), election, options);
+  return new FileLeaseStore(pathOf(directory, election), election, options);
 }
 
 class FileLeaseStore implements LeaseStore {

@@ -6,7 +6,7 @@ import type { KubeConfigLike, KubernetesApi } from './client.ts';
 import { Refusals } from './errors.ts';
 import { leaseLister } from './lister.ts';
 import type { KubernetesGuard, KubernetesOptions } from './options.ts';
-import { checkNamespace, checkOptions, leaseNameOf } from './options.ts';
+import { checkNamespace, checkOptions, leaseNameOf, partNameOf } from './options.ts';
 import { KubernetesStore } from './store.ts';
 import { LeaseWatches } from './watches.ts';
 
@@ -48,15 +48,15 @@ export function kubernetes(
   const namespace = checkNamespace(options.namespace ?? api.namespace ?? 'default');
   const refusals = new Refusals(api.url, namespace);
   const watches = new LeaseWatches(api, namespace, refusals);
+  const shared = { api, namespace, refusals, watches };
   return leaseBackend<KubernetesGuard>({
     kind: 'kubernetes',
     description: `Leases in the namespace "${namespace}" of ${api.url}`,
-    openStore: (scope) =>
-      new KubernetesStore(
-        { api, namespace, refusals, watches },
-        scope,
-        leaseNameOf(scope.election, options),
-      ),
+    openStore: (scope) => new KubernetesStore(shared, scope, leaseNameOf(scope.election, options)),
+    leases: {
+      open: (scope) =>
+        new KubernetesStore(shared, scope, partNameOf(scope.election, options), true),
+    },
     list: leaseLister({
       ...{ api, namespace, refusals },
       leaseNameOf: (election) => leaseNameOf(election, options),

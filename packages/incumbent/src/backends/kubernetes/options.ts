@@ -62,4 +62,14 @@ export function leaseNameOf(election: string, { leaseName }: KubernetesOptions):
   );
 }
 
+/**
+ * The Lease of a lease that is part of something: `devices/3` is `devices.3`.
+ * @throws InvalidOptionError for a name that no Lease can have
+ */
+export function partNameOf(name: string, options: KubernetesOptions): string {
+  const slash = name.lastIndexOf('/');
+  if (slash < 1) return leaseNameOf(name, options);
+  return leaseNameOf(`${leaseNameOf(name.slice(0, slash), options)}.${name.slice(slash + 1)}`, {});
+}
+
 const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

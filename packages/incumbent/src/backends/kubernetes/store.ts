@@ -2,6 +2,7 @@ import { RefusedError, StoreUnsuitableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
+import { requireOf } from '../../record/lease-record.ts';
 import type { ApiResponse, KubernetesApi, Lease } from './client.ts';
 import { asLease, asStatus } from './client.ts';
 import type { Refusals } from './errors.ts';
@@ -40,8 +41,11 @@ export class KubernetesStore implements LeaseStore {
    */
   readonly #seen = new Map<Version, Lease>();
   readonly #unwatch = new Set<() => void>();
+  readonly #isPart: boolean;
 
-  constructor(shared: Shared, scope: Scope, leaseName: string) {
+  /** @param isPart true: an election may have a Lease of the same name */
+  constructor(shared: Shared, scope: Scope, leaseName: string, isPart = false) {
+    this.#isPart = isPart;
     this.leaseName = leaseName;
     this.#shared = shared;
     this.#scope = scope;
@@ -146,6 +150,7 @@ export class KubernetesStore implements LeaseStore {
   #readingOf(lease: Lease | undefined): Reading {
     if (lease === undefined) return { record: undefined, version: absent };
     const record = recordOfLease(lease, this.#format);
+    if (this.#isPart && record !== undefined) requireOf(this.#format, record);
     return { record, version: this.#remember(lease) };
   }
 

@@ -1,11 +1,13 @@
 /** Elections in a table of PostgreSQL, on the client that a program has already. */
 import type { Backend } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
+import { allOf } from '../../mechanisms/lease/read-all.ts';
 import type { PostgresClient } from './client.ts';
 import type { PostgresGuard } from './guard.ts';
 import { guardFor } from './guard.ts';
 import { openPostgres } from './open.ts';
 import type { PostgresOptions } from './options.ts';
+import { PostgresStore } from './store.ts';
 
 export type {
   PgClient,
@@ -39,6 +41,10 @@ export function postgres(
     description,
     openStore,
     list: lister,
+    leases: {
+      readAll: async (stores, signal) =>
+        PostgresStore.readAll(allOf(PostgresStore, stores), signal),
+    },
     guard: (scope, _store, token) => guardFor(table, scope.election, token),
   });
 }

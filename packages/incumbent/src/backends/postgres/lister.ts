@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '../../base/errors.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
+import { partOfShards } from '../../mechanisms/lease/listing.ts';
 import type { Reading } from '../../mechanisms/lease/store.ts';
 import { decodeCandidates } from '../../record/candidate-entry.ts';
 import type { Connection } from './connection.ts';
@@ -46,6 +47,7 @@ export function postgresLister(connection: Connection, options: CheckedOptions):
     const waiting = entries === null ? [] : decodeCandidates(JSON.parse(entries) as string[]);
     const hasRecord = text !== null && text !== 'false';
     if (name === null || name === undefined || (!hasRecord && waiting.length === 0)) return [];
+    if (text === 'shards' && partOfShards.test(name)) return [];
     const reading = (): Reading => ({
       record: text === null ? undefined : decodeRow(table, name, text),
       version: `${life ?? ''}/${version ?? ''}`,

@@ -21,6 +21,8 @@ export interface Statements {
    * Always a row.
    */
   readonly read: string;
+  /** `$1` a JSON array of names → for each of them a row as `read` gives it, and its name. */
+  readonly readMany: string;
   /**
    * Writes down since when the present life is known. Does nothing when that is written already,
    * unless it lies in the future. The clock has then been set back since, and all candidates would
@@ -52,7 +54,10 @@ export interface Statements {
    * Always a row: without a name, there is none behind it. Not all rows are elections.
    */
   readonly page: string;
-  /** As `page`, with nothing but the name, whether there is a record, and candidates. */
+  /**
+   * As `page`, with nothing but the name, whether there is a record (`shards` for one of those), and
+   * candidates.
+   */
   readonly pageOfNames: string;
 }
 
@@ -153,9 +158,7 @@ export function statementsFor(table: Table): Statements {
     select jsonb_agg(entry.value ->> 'candidate' order by entry.key)::text
     from jsonb_each(election.waiting) as entry where ${isAlive}
   ) end`;
-  return {
-    read: `
-select
+  const columns = `
   election.record,
   election.version,
   case when election.life = present.life then ${age('election.written_at')} end,
@@ -163,9 +166,18 @@ select
   present.life,
   ${age('marker.written_at')},
   (case when election.name is null then ${firstFloor}
-    else ${floorOf('election', 'present.life', 'marker.written_at')} end)::text
+    else ${floorOf('election', 'present.life', 'marker.written_at')} end)::text`;
+  return {
+    read: `
+select ${columns}
 from (select ${life} as life) as present
   left join ${sql} as election on election.name = $1::text
+  left join ${sql} as marker on marker.name = '' and marker.life = present.life`,
+    readMany: `
+select ${columns}, wanted.name
+from (select ${life} as life) as present
+  cross join json_array_elements_text($1::json) as wanted (name)
+  left join ${sql} as election on election.name = wanted.name
   left join ${sql} as marker on marker.name = '' and marker.life = present.life`,
     beginLife: `
 insert into ${sql} as marker (name, version, life)
@@ -258,7 +270,9 @@ from (select ${life} as life) as present
 order by election.name`,
     pageOfNames: `
 select
-  election.name, (election.record is not null)::text, null, null, pg_is_in_recovery()::text, null, null,
+  election.name,
+  case when election.record like '{"format":2,%' then 'shards' else (election.record is not null)::text end,
+  null, null, pg_is_in_recovery()::text, null, null,
   ${waiting}
 from (select) as present left join ${rowsBehind} on true
 order by election.name`,

@@ -1,5 +1,7 @@
 import { StoreUnsuitableError } from '../../base/errors.ts';
 import type { Scope } from '../../core/contest.ts';
+import { KnownRecord } from '../../mechanisms/lease/known-record.ts';
+import { orItsFault } from '../../mechanisms/lease/read-all.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import { decodeRecordOf, encodeLeaseRecord } from '../../record/lease-record.ts';
@@ -32,6 +34,13 @@ import { statementsFor, topicOf } from './statements.ts';
  */
 const separator = '/';
 
+/** The answer to a read. */
+interface Rows {
+  readonly rows: readonly Row[];
+  /** False: the table does not say yet since when the present life is known. */
+  readonly hasBegun: boolean;
+}
+
 /** The record of an election in a row of its own. */
 export class PostgresStore implements LeaseStore {
   readonly clockStepMs?: number;
@@ -48,8 +57,7 @@ export class PostgresStore implements LeaseStore {
   #hasWritten = false;
   /** True: this user may not write down since when a life is known. */
   #onlyReads = false;
-  /** Decoded once: nearly every read finds the same record as the last one. */
-  #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
+  readonly #known = new KnownRecord();
 
   constructor(connection: Connection, scope: Scope, options: CheckedOptions) {
     const { table, clockStepMs, durable } = options;
@@ -63,15 +71,35 @@ export class PostgresStore implements LeaseStore {
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
-    const rows = await this.#rows(signal);
-    const [record = null, own = null, age = null, recovers, life, lifeAge = null, floor] =
-      rows[0] ?? [];
-    if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
+    const { rows, hasBegun } = await this.#rows(this.statements.read, this.scope.election, signal);
+    if (!hasBegun) await this.#beginLife(signal);
+    return this.#readingOf(rows);
+  }
+
+  /** One statement for all of them. They are of one table, but may be of several handles. */
+  static async readAll(
+    stores: readonly PostgresStore[],
+    signal: AbortSignal,
+  ): Promise<readonly (Reading | Error)[]> {
+    const [first] = stores;
+    if (first === undefined) return [];
+    const names = [...new Set(stores.map(({ scope }) => scope.election))];
+    const text = JSON.stringify(names);
+    const { rows, hasBegun } = await first.#rows(first.statements.readMany, text, signal);
+    if (!hasBegun) await first.#beginLife(signal);
+    const rowsOf = new Map<string | null | undefined, Row[]>(names.map((name) => [name, []]));
+    for (const row of rows) rowsOf.get(row[7])?.push(row);
+    return Promise.all(
+      stores.map((store) =>
+        orItsFault(() => store.#readingOf(rowsOf.get(store.scope.election) ?? [])),
+      ),
+    );
+  }
+
+  #readingOf(rows: readonly Row[]): Reading {
     this.#requireOne(rows);
-    this.connection.hasWorked = true;
     this.#hasRead = true;
-    this.connection.wakeUps.ensure();
-    if (this.forgets && Number(lifeAge ?? -1) < 0) await this.#beginLife(signal);
+    const [record = null, own = null, age = null, , life, lifeAge = null, floor] = rows[0] ?? [];
     const version = `${life ?? ''}${separator}${record === null ? '' : own}`;
     const found = record === null ? undefined : this.#recordOf(record, version);
     // In an earlier life there may have been terms that are lost, but whose tokens
@@ -95,7 +123,7 @@ export class PostgresStore implements LeaseStore {
     // we give up.
     const lockTimeout = `${Math.ceil(0.75 * scope.timing.operationTimeoutMs)}`;
     const held = `${next.holding !== undefined && !next.holding.revoked}`;
-    const isRenewal = this.#isRenewal(expected, next);
+    const isRenewal = this.#known.isRenewal(expected, next);
     const values = [
       scope.election,
       record,
@@ -134,7 +162,7 @@ export class PostgresStore implements LeaseStore {
     if (rows.length === 0) return { outcome: 'conflict' };
     this.#requireOne(rows);
     const version = `${life}${separator}${own}`;
-    this.#known = { version, record: next };
+    this.#known.learn(version, next);
     return { outcome: 'ok', version };
   }
 
@@ -168,8 +196,15 @@ export class PostgresStore implements LeaseStore {
    * that goes away later is not made again. It may be on its way to a server that has
    * become the primary.
    */
-  async #rows(signal: AbortSignal): Promise<readonly Row[]> {
-    const read = () => this.ask(this.statements.read, [this.scope.election], signal);
+  async #rows(text: string, value: string, signal: AbortSignal): Promise<Rows> {
+    const read = async () => {
+      const rows = await this.ask(text, [value], signal);
+      const [, , , recovers, , lifeAge] = rows[0] ?? [];
+      if (recovers !== 'false') throw inRecovery(this.connection.hasWorked);
+      this.connection.hasWorked = true;
+      this.connection.wakeUps.ensure();
+      return { rows, hasBegun: !this.forgets || Number(lifeAge ?? -1) >= 0 };
+    };
     if (this.scope.makesMissing !== true || this.#hasRead) return read();
     try {
       return await read();
@@ -223,20 +258,7 @@ export class PostgresStore implements LeaseStore {
   }
 
   #recordOf(text: string, version: Version): LeaseRecord {
-    if (this.#known?.version === version) return this.#known.record;
-    const record = decodeRow(this.#table, this.scope.election, text);
-    this.#known = { version, record };
-    return record;
-  }
-
-  /** No candidate waits for a renewal: of all that others can see, only the nonce is new. */
-  #isRenewal(expected: Version, next: LeaseRecord): boolean {
-    const known = this.#known;
-    return (
-      known?.version === expected &&
-      encodeLeaseRecord({ ...known.record, nonce: '' }) ===
-        encodeLeaseRecord({ ...next, nonce: '' })
-    );
+    return this.#known.at(version, () => decodeRow(this.#table, this.scope.election, text));
   }
 
   #requireOne(rows: readonly Row[]): void {

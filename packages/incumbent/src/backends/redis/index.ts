@@ -1,6 +1,7 @@
 /** Elections in Redis or Valkey, on the client that the program has anyway. */
 import type { Backend } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
+import { readEach } from '../../mechanisms/lease/read-all.ts';
 import type { RedisClient } from './client.ts';
 import type { RedisGuard } from './guard.ts';
 import { redisGuard } from './guard.ts';
@@ -38,12 +39,14 @@ export { fenceLua } from './scripts.ts';
  * @throws InvalidOptionError
  */
 export function redis(client: RedisClient, options: RedisOptions = {}): Backend<RedisGuard> {
-  const { driver, prefix, openStore, lister } = openRedis(client, options);
+  const { driver, prefix, openStore, openLease, lister } = openRedis(client, options);
   return leaseBackend<RedisGuard>({
     kind: 'redis',
     description: `${driver.description} (${prefix}…)`,
     openStore,
     list: lister,
+    // The clients send them one behind the other, and do not wait for answers.
+    leases: { open: openLease, readAll: readEach(Number.POSITIVE_INFINITY) },
     guard: (scope, store, token) => {
       const { key, newestToken } = store as RedisLeaseStore;
       return redisGuard(driver, scope.election, key, token, newestToken);

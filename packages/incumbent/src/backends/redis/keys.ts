@@ -9,9 +9,25 @@ export interface ElectionKeys {
  * script may use them together.
  */
 export function keysOf(prefix: string, election: string): ElectionKeys {
-  // A tag ends with the first brace, and is none when it is empty.
-  const tag = election.replaceAll(/[%{}]/g, (each) => encodeURIComponent(each));
-  const record = `${prefix}{${tag}}`;
+  return keysWith(`${prefix}{${tagOf(election)}}`);
+}
+
+/**
+ * The keys of a lease that is part of something, such as `devices/3`. On a cluster all parts of
+ * `devices` are on one node. No election has these keys, so no listing takes them for one.
+ */
+export function leaseKeysOf(prefix: string, name: string): ElectionKeys {
+  const slash = name.lastIndexOf('/');
+  if (slash < 1) return keysOf(prefix, name);
+  return keysWith(`${prefix}{${tagOf(name.slice(0, slash))}}${name.slice(slash)}`);
+}
+
+/** A tag ends with the first brace, and is none when it is empty. */
+function tagOf(election: string): string {
+  return election.replaceAll(/[%{}]/g, (each) => encodeURIComponent(each));
+}
+
+function keysWith(record: string): ElectionKeys {
   return { record, candidates: `${record}:candidates` };
 }
 

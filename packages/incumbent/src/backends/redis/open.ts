@@ -6,7 +6,8 @@ import type { RedisClient } from './client.ts';
 import type { RedisDriver } from './driver.ts';
 import { driverOf } from './driver-of.ts';
 import type { Right } from './errors.ts';
-import { channelOf } from './keys.ts';
+import type { ElectionKeys } from './keys.ts';
+import { channelOf, keysOf, leaseKeysOf } from './keys.ts';
 import { redisLister } from './lister.ts';
 import type { RedisOptions } from './options.ts';
 import { checkOptions } from './options.ts';
@@ -17,6 +18,7 @@ export interface OpenedRedis {
   /** The prefix of all our names. */
   readonly prefix: string;
   openStore(scope: Scope): RedisLeaseStore;
+  openLease(scope: Scope): RedisLeaseStore;
   readonly lister: LeaseLister;
 }
 
@@ -40,15 +42,17 @@ export function openRedis(client: RedisClient, options: RedisOptions): OpenedRed
         onTrouble: (error) => tell(error),
       })
     : undefined;
+  const open = (scope: Scope, keys: (prefix: string, name: string) => ElectionKeys) => {
+    // All elections share the connection, so any of them may report its trouble.
+    tell = (error) =>
+      scope.onTrouble(`listening to channel ${channel}: changes are found by polling`, error);
+    return new RedisLeaseStore(driver, checked, hub, worked, scope, keys);
+  };
   return {
     driver,
     prefix,
     lister: redisLister(driver, checked),
-    openStore(scope) {
-      // All elections share the connection, so any of them may report its trouble.
-      tell = (error) =>
-        scope.onTrouble(`listening to channel ${channel}: changes are found by polling`, error);
-      return new RedisLeaseStore(driver, checked, hub, worked, scope);
-    },
+    openStore: (scope) => open(scope, keysOf),
+    openLease: (scope) => open(scope, leaseKeysOf),
   };
 }

@@ -65,10 +65,11 @@ export class RedisLeaseStore implements LeaseStore {
     hub: HintHub | undefined,
     worked: Set<Right>,
     scope: Scope,
+    keysFor: (prefix: string, name: string) => ElectionKeys = keysOf,
   ) {
     this.#driver = driver;
     this.#scope = scope;
-    this.#keys = keysOf(driver.ownPrefix + options.prefix, scope.election);
+    this.#keys = keysFor(driver.ownPrefix + options.prefix, scope.election);
     this.#channel = channelOf(driver.ownPrefix + driver.clientPrefix + options.prefix);
     this.#wait = options.wait;
     this.#hub = hub;

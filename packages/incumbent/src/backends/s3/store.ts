@@ -1,4 +1,5 @@
 import type { Scope } from '../../core/contest.ts';
+import { KnownRecord } from '../../mechanisms/lease/known-record.ts';
 import type { LeaseStore, Reading, SwapResult, Version } from '../../mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import { decodeRecordOf, encodeLeaseRecord } from '../../record/lease-record.ts';
@@ -33,8 +34,7 @@ export class S3Store implements LeaseStore {
   readonly #shared: Shared;
   readonly #scope: Scope;
   readonly #key: string;
-  /** Decoded once: nearly every read finds the same record as the last one. */
-  #known: { readonly version: Version; readonly record: LeaseRecord } | undefined;
+  readonly #known = new KnownRecord();
 
   constructor(shared: Shared, scope: Scope, key: string) {
     this.#shared = shared;
@@ -57,7 +57,7 @@ export class S3Store implements LeaseStore {
     const text = stamped(encodeLeaseRecord(next), this.#scope.uniqueId());
     const result = await this.#shared.objects.put(this.#key, text, condition, signal);
     if (result.outcome !== 'ok') return { outcome: 'conflict' };
-    this.#known = { version: result.tag, record: next };
+    this.#known.learn(result.tag, next);
     return { outcome: 'ok', version: result.tag };
   }
 
@@ -70,11 +70,8 @@ export class S3Store implements LeaseStore {
   }
 
   #recordOf({ text, tag }: Found): LeaseRecord {
-    if (this.#known?.version === tag) return this.#known.record;
     const where = locationOf(this.#shared.bucket, this.#key);
-    const record = decodeRecordOf(this.#scope.election, text, where);
-    this.#known = { version: tag, record };
-    return record;
+    return this.#known.at(tag, () => decodeRecordOf(this.#scope.election, text, where));
   }
 }
 

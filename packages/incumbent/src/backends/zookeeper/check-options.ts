@@ -90,12 +90,32 @@ export function checkOptions(options: ZooKeeperOptions): CheckedOptions {
   };
 }
 
+/** Below this node of the root are the leases. It leads to no election. */
+export const leasesNode = '.leases';
+
 /**
  * The node of an election.
  * @throws InvalidOptionError for a name that is no path
  */
 export function electionPath(root: string, election: string): string {
-  return checkPath(`the election "${election}"`, `${root === '/' ? '' : root}/${election}`);
+  if (election === leasesNode || election.startsWith(`${leasesNode}/`)) {
+    throw new InvalidOptionError(
+      `the election "${election}" cannot be kept in ZooKeeper: below "${leasesNode}" are the leases of shards`,
+    );
+  }
+  return pathBelow(root, 'election', election);
+}
+
+/**
+ * The node of a lease.
+ * @throws InvalidOptionError for a name that is no path
+ */
+export function leasePath(root: string, name: string): string {
+  return pathBelow(pathBelow(root, 'leases', leasesNode), 'lease', name);
+}
+
+function pathBelow(root: string, what: string, name: string): string {
+  return checkPath(`the ${what} "${name}"`, `${root === '/' ? '' : root}/${name}`);
 }
 
 function checkPath(what: string, path: string): string {

@@ -7,12 +7,15 @@ import { deriveTiming } from '../../base/timing.ts';
 import type { Backend, ElectionBackend, Scope } from '../../core/contest.ts';
 import type { ElectionPages } from '../../core/listing.ts';
 import { listingOf } from '../../core/listing.ts';
+import { allOf } from '../../mechanisms/lease/read-all.ts';
+import type { Leases } from '../../mechanisms/lease/store.ts';
 import { QueueElection } from '../../mechanisms/queue/backend.ts';
 import type { QueueSettings } from '../../mechanisms/queue/settings.ts';
 import type { CheckedOptions } from './check-options.ts';
-import { checkOptions, electionPath } from './check-options.ts';
+import { checkOptions, electionPath, leasePath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { queueLayout } from './layout.ts';
+import { ZooKeeperLeaseStore } from './lease-store.ts';
 import { queuePages } from './lister.ts';
 import { openLockElection, openNodeElection } from './lock-election.ts';
 import { hadoopElections, lockPages, nodeElections } from './lock-lister.ts';
@@ -86,7 +89,21 @@ export function zookeeper(
       return new QueueElection<ZooKeeperGuard>(scope, store, settings);
     },
   };
-  return { ...backend, ...listingOf(pagesOf(client, checked, limits, backend.open)) };
+  const leases = leasesOn(client, checked);
+  return { ...backend, leases, ...listingOf(pagesOf(client, checked, limits, backend.open)) };
+}
+
+function leasesOn(client: ZooKeeperClient, { root, acl, create = true }: CheckedOptions): Leases {
+  return {
+    open: (scope) =>
+      new ZooKeeperLeaseStore(client, scope, {
+        path: leasePath(root, scope.election),
+        acl,
+        create,
+      }),
+    readAll: async (stores, signal) =>
+      ZooKeeperLeaseStore.readAll(allOf(ZooKeeperLeaseStore, stores), signal),
+  };
 }
 
 function pagesOf(

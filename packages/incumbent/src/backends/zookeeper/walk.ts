@@ -1,5 +1,6 @@
 /** Goes over the nodes below a root, level by level, with many requests under way at once. */
 import { inParallel } from '../../base/in-parallel.ts';
+import { leasesNode } from './check-options.ts';
 import type { NodeContent, ZooKeeperClient } from './client.ts';
 import { codeOf } from './client.ts';
 import { storeError } from './errors.ts';
@@ -64,8 +65,10 @@ export async function visitPage(
       // A server may lag behind the writes of others.
       await client.sync(root, { signal });
       const { children: top } = await client.getChildren(root, { signal });
-      // The servers' own.
-      return top.filter((child) => goesInto(child) && (root !== '/' || child !== 'zookeeper'));
+      const isOther = (child: string) =>
+        // The servers' own.
+        (root === '/' && child === 'zookeeper') || child === leasesNode;
+      return top.filter((child) => goesInto(child) && !isOther(child));
     } catch (error) {
       if (codeOf(error) === 'NO_NODE') return [];
       throw storeError(error, root);

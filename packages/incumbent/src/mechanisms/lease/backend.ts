@@ -37,8 +37,8 @@ export interface LeaseBackendOptions<Guard> {
    * Left out: `backend.elections()` says that this kind of store does not list them.
    */
   readonly list?: LeaseLister | string;
-  /** `readAll` of `backend.leases`. Left out: a read for each, some of them at once. */
-  readonly readAll?: Leases['readAll'];
+  /** What differs from `openStore`, and from a read for each lease, some of them at once. */
+  readonly leases?: Partial<Leases>;
 }
 
 /** A backend from a lease store. An adapter has to write only the store and the guard. */
@@ -48,7 +48,7 @@ export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backen
     description: options.description,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     open: (scope) => new LeaseElection(scope, options),
-    leases: { open: options.openStore, readAll: options.readAll ?? readEach },
+    leases: { open: options.openStore, readAll: readEach(), ...options.leases },
     ...listing(options),
   };
 }

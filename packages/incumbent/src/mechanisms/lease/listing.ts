@@ -49,12 +49,25 @@ export function unreadableLease(name: string, error: unknown, signal: AbortSigna
   };
 }
 
+/** A part of shards has the name of these, a slash, and this. It is no election. */
+export const partOfShards: RegExp = /\/(\d+|list|directory)$/;
+
+function isPart({ name, reading }: ListedLease): boolean {
+  if (!partOfShards.test(name)) return false;
+  try {
+    return reading().record?.shards !== undefined;
+  } catch {
+    // It is told with the election, if it is one.
+    return false;
+  }
+}
+
 export function leasePages(lister: LeaseLister, limits: TimingLimits | undefined): ElectionPages {
   const timing = deriveTiming({}, limits);
   return {
     async page(after, wanted, signal) {
       const { elections, next } = await lister.page(after, wanted, signal);
-      return { elections: elections.map(found), next };
+      return { elections: elections.filter((each) => !isPart(each)).map(found), next };
     },
   };
 
