@@ -184,7 +184,7 @@ export class Coordinator<Shard> {
     if (term.signal.aborted) return 0;
     const nowMs = clock.monotonicMs();
     this.#doubt(spell, slots, nowMs);
-    spell.seal ??= drawSeal(slots);
+    spell.seal ??= drawSeal(slots, this.#context.options.random());
     const { seal } = spell;
     if (slots.some(({ state }) => state !== undefined && isOutranked(seal, state.seal))) {
       // Another coordinator was faster, or is late. If it is late, the next seal outranks it.
@@ -405,12 +405,13 @@ class Spell {
   }
 }
 
-function drawSeal(slots: readonly SeenSlot[]): Seal {
+/** @param draw orders marks with one number, 0 ≤ x < 1 */
+function drawSeal(slots: readonly SeenSlot[], draw: number): Seal {
   let highest = 0n;
   for (const { state } of slots) {
     if (state !== undefined && state.seal.number > highest) highest = state.seal.number;
   }
-  return { number: highest + 1n, nonce: uniqueId() };
+  return { number: highest + 1n, nonce: `${draw.toFixed(6)} ${uniqueId()}` };
 }
 
 function sameSealed({ state }: SeenSlot, seal: Seal): boolean {

@@ -62,7 +62,10 @@ export function extendedStore<State>(inner: LeaseStore, extension: Extension<Sta
   const own: Partial<LeaseStore> = {
     async read(signal) {
       const mark = extension.onReading?.();
-      return plain(await inner.read(signal), mark);
+      const reading = await inner.read(signal);
+      // Nobody waits for it any more, and later writes may have been answered since.
+      signal.throwIfAborted();
+      return plain(reading, mark);
     },
     async swap(expected, next, signal): Promise<SwapResult> {
       const before = known.get(expected);
@@ -72,6 +75,8 @@ export function extendedStore<State>(inner: LeaseStore, extension: Extension<Sta
       // Slots are taken over all the time. Their history would be renewed with every confirmation.
       const record = { ...next, history: [], shards: extension.encode(state) };
       const result = await inner.swap(expected, record, signal);
+      // For the lease race, a late answer is none: it has looked again, and written again.
+      signal.throwIfAborted();
       if (result.outcome === 'ok') {
         const written = { record, state };
         remember(result.version, written);

@@ -165,6 +165,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     const term = this.#term;
     const isOurs = record?.holding !== undefined && record.token === term?.token;
     if (!isOurs || state === undefined) return;
+    // What was given up must not come back, by whatever order of answers.
+    if (state.changes < (this.#confirmed?.changes ?? 0n)) return;
     this.#sent.clear();
     this.#confirmed = state;
     // By the list that the entries refer to: their numbers mean other shards in another one.
