@@ -62,6 +62,8 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
     });
     try {
       await this.#fence(unfenced);
+      // This process may have stood still in a hook, and no timer has said so yet.
+      if (!this.#stay.isLeading()) this.stop('stalled');
       if (!this.signal.aborted) {
         this.#has = 'begun';
         events.onFenced();

@@ -282,16 +282,26 @@ export class ShardsSimulation implements Simulation {
   async #expectFewMoves(): Promise<void> {
     if (this.world.violation !== undefined) return;
     const before = this.#begun();
+    const owned = new Map(this.#members.map((each) => [each, each.shards.owned().length]));
     this.#start(this.#late);
-    const newcomer = this.#late.process as MemberProcess;
     await this.#expectBalance('after one more has joined');
     if (this.world.violation !== undefined) return;
     const moved = this.#begun() - before;
     this.coverage.count('moves to a newcomer', moved);
-    const got = newcomer.shards.owned().length;
-    // The zone of a newcomer may have to give shards to another one.
-    if (moved > got && newcomer.plan.zone === undefined) {
-      this.world.fail('moves', `${moved} shards moved, and the newcomer owns ${got}`);
+    // Those that have too many must give some away, and those that have too few must get some.
+    const weights = this.#members.reduce((sum, { plan }) => sum + plan.weight, 0);
+    let tooMany = 0;
+    let tooFew = 0;
+    for (const process of this.#members) {
+      const exact = (this.scenario.shards * process.plan.weight) / weights;
+      const count = owned.get(process) ?? 0;
+      tooMany += Math.max(0, count - Math.ceil(exact));
+      tooFew += Math.max(0, Math.floor(exact) - count);
+    }
+    const fewest = Math.max(tooMany, tooFew);
+    // With zones the count is that of the zones besides.
+    if (moved > fewest && this.#late.plan.zone === undefined) {
+      this.world.fail('moves', `${moved} shards moved, and ${fewest} would have done`);
     }
   }
 
