@@ -1,5 +1,12 @@
 /** A store of many records, and the way to it from one host. */
-import type { Actor, ActorProcess, LeaseRecord, LeaseStore, Reading, SwapResult } from 'incumbent/testing';
+import type {
+  Actor,
+  ActorProcess,
+  LeaseRecord,
+  LeaseStore,
+  Reading,
+  SwapResult,
+} from 'incumbent/testing';
 import type { Host, Owner } from '../harness/host.ts';
 import type { Random } from '../harness/random.ts';
 import type { World } from '../harness/world.ts';

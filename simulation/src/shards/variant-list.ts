@@ -1,4 +1,158 @@
 import type { Variant } from '../harness/mechanism.ts';
 import type { guarantees } from './guarantees.ts';
 
-export const variants: readonly Variant<keyof typeof guarantees>[] = [];
+export const variants: readonly Variant<keyof typeof guarantees>[] = [
+  {
+    name: 'a coordinator of shards grants before all slots are sealed',
+    edits: [
+      {
+        file: 'coordinator.js',
+        find: 'if (!isSealed(ledgerOf(slots), seal, spell.slots))',
+        replace: 'if (false)',
+      },
+      {
+        file: 'plan.js',
+        find: 'if (!isSealed(ledger, seal, slots))',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'a coordinator of shards seals over a higher seal',
+    edits: [
+      {
+        file: 'slot.js',
+        find: 'return other.number > own.number || (other.number === own.number && other.nonce > own.nonce);',
+        replace: 'return false;',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens', 'standing'],
+  },
+  {
+    name: 'a coordinator of shards forgets a write that had no answer',
+    edits: [
+      {
+        file: 'seen-slot.js',
+        find: 'sent: this.sent === undefined ? [] : [this.sent.state]',
+        replace: 'sent: []',
+      },
+      {
+        file: 'coordinator.js',
+        find: 'const { sent = { state, record: withShards(base, state), expected: slot.version } } = slot;',
+        replace: 'const sent = { state, record: withShards(base, state), expected: slot.version };',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'a slot is vacated before its holder has stopped to believe',
+    edits: [
+      {
+        file: 'seen-slot.js',
+        find: 'if (this.silentMs >= record.leaseMs)',
+        replace: 'if (this.silentMs >= record.leaseMs / 2)',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'a shard is given up before its work has settled',
+    edits: [
+      {
+        file: 'stay.js',
+        find: "if (entry.state === 'asked')\n                    work.stop('handed-over');",
+        replace:
+          "if (entry.state === 'asked') { work.stop('handed-over'); this.#gaveUp.set(shard, entry.token); this.wake(); }",
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'a late answer of a slot counts',
+    edits: [
+      {
+        file: 'extended-store.js',
+        find: '// For the lease race, a late answer is none: it has looked again, and written again.\n            signal.throwIfAborted();',
+        replace: '',
+      },
+      {
+        file: 'stay.js',
+        find: 'if (state.changes < (this.#confirmed?.changes ?? 0n))',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'an entry is deleted before another slot has the shard',
+    edits: [
+      {
+        file: 'plan.js',
+        find: 'forgotten(seen, elsewhere(ledger, number))',
+        replace: 'forgotten(seen, new Set(seen.entries.map(({ shard }) => shard)))',
+      },
+    ],
+    breaks: ['standing'],
+  },
+  {
+    name: 'tokens of shards rise in their slots alone',
+    edits: [
+      {
+        file: 'ledger.js',
+        find: 'if (given > highest)\n                highest = given;',
+        replace: '',
+      },
+      {
+        file: 'slot.js',
+        find: 'require(token > slot.highest, `token ${token} is not above ${slot.highest}`);',
+        replace: '',
+      },
+    ],
+    breaks: ['tokens', 'effects'],
+  },
+  {
+    name: 'work for a shard begins although its process stood still',
+    edits: [
+      {
+        file: 'shard-work.js',
+        find: "return this.#has === 'begun' && this.#stay.isLeading();",
+        replace: "return this.#has === 'begun';",
+      },
+    ],
+    breaks: ['owner'],
+  },
+  {
+    name: 'a vacated slot that got no answer is left',
+    edits: [
+      {
+        file: 'coordinator.js',
+        find: 'if (sent !== undefined && lookTaken > lookAtWrite)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['balance', 'drain', 'settling'],
+  },
+  {
+    name: 'shards do not stay where they are',
+    edits: [
+      {
+        file: 'assign.js',
+        find: 'owned.length = Math.min(owned.length, target);',
+        replace: 'owned.length = 0;',
+      },
+    ],
+    breaks: ['rest', 'moves', 'balance'],
+  },
+  {
+    name: 'a member that leaves is granted shards',
+    edits: [
+      {
+        file: 'plan.js',
+        find: '!isHere || presence.leaving || drained.has(number)',
+        replace: '!isHere || drained.has(number)',
+      },
+    ],
+    breaks: ['drain', 'balance'],
+  },
+];
