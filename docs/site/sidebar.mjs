@@ -19,6 +19,7 @@ export const sidebar = [
       page('Cron that runs once', '/guides/cron-that-runs-once'),
       page('A scheduler for a job queue', '/guides/job-queue-scheduler'),
       page('A Kubernetes controller', '/guides/kubernetes-controller'),
+      page('A worker per tenant', '/guides/shards'),
       page('Requests that reach the leader', '/guides/requests-to-the-leader'),
       page('A gRPC service with a leader', '/guides/grpc-service'),
       page('Steer a service that already runs', '/guides/steer-a-service'),
@@ -100,6 +101,7 @@ export const sidebar = [
           page('@incumbent/zookeeper', '/reference/api/@incumbent/zookeeper'),
           page('@incumbent/zookeeper-testing', '/reference/api/@incumbent/zookeeper-testing'),
           page('@incumbent/redis-failover', '/reference/api/@incumbent/redis-failover'),
+          page('@incumbent/shards', '/reference/api/@incumbent/shards'),
         ],
       },
       page('Timing', '/reference/timing'),
@@ -107,6 +109,7 @@ export const sidebar = [
       page('Finding the leader', '/reference/finding-the-leader'),
       page('Following over gRPC', '/reference/grpc'),
       page('Following over HTTP', '/reference/http'),
+      page('Shards', '/reference/shards'),
       page('The ZooKeeper client', '/repository/packages/zookeeper/README'),
       {
         text: 'Failover of Redis',
@@ -146,6 +149,7 @@ export const sidebar = [
       page('Identity and names', '/design/identity-and-names'),
       page('Following the leader', '/design/following'),
       page('A new store', '/design/new-store'),
+      page('Shards', '/design/shards'),
       {
         text: 'The ZooKeeper client',
         link: '/design/zookeeper-client',
