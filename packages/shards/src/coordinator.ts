@@ -91,17 +91,6 @@ export class Coordinator<Shard> {
     }
   }
 
-  /** For the successor: the time for which the coordinator's own slot is silent counts from now. */
-  async watch(number: number, signal: AbortSignal): Promise<void> {
-    const slot = this.#slot(number);
-    this.#look += 1;
-    const look = this.#look;
-    const reading = await this.#context.ask('reading a slot', signal, (stop) =>
-      slot.store.read(stop),
-    );
-    slot.learn(reading, look);
-  }
-
   // --- looking ---
 
   #slot(number: number): SeenSlot {

@@ -1,8 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { setMaxListeners } from 'node:events';
 import type { Election, StoppableIterator, Timing } from 'incumbent';
 import { ClosedError, createElection, resolveTiming } from 'incumbent';
 import { leaseBackend } from 'incumbent/backend';
 import {
+  anyOf,
   checkSignalOption,
   Deferred,
   defaultId,
@@ -16,11 +18,11 @@ import {
 import type { Directory } from './codec.ts';
 import { Context } from './context.ts';
 import { Coordinator } from './coordinator.ts';
-import { DirectoryWriter, readDirectory } from './directory.ts';
+import { DirectoryWatch, DirectoryWriter } from './directory.ts';
 import { extendedStore } from './extended-store.ts';
+import { OwnerElection, offerFollowing } from './following.ts';
 import { HeadRecord, ListDiffersError } from './head.ts';
 import type { Names } from './lists.ts';
-import { sameList } from './lists.ts';
 import { Member } from './member.ts';
 import { isAbandoned } from './old-list.ts';
 import type { ShardsOptions } from './options.ts';
@@ -87,7 +89,7 @@ export interface Shards<Shard extends string | number = string | number> {
  * ```ts
  * const shards = createShards({
  *   name: 'queues',
- *   backend: postgres({ client: pool }),
+ *   backend: postgres(pool),
  *   shards: 64,
  *   own: async (shard, term) => {
  *     while (!term.signal.aborted) await handleOne(shard, term);
@@ -115,6 +117,7 @@ class ShardsHandle implements Shards {
   readonly #election: Election<undefined>;
   readonly #member: Member<string | number> | undefined;
   readonly #coordinator: Coordinator<string | number> | undefined;
+  readonly #watch: DirectoryWatch;
   readonly #closing = new AbortController();
   readonly #joined = new Deferred<unknown>();
   readonly #changed = new Wakeup();
@@ -154,6 +157,19 @@ class ShardsHandle implements Shards {
       onAnswer: trouble.onAnswer,
       election: common,
     });
+    this.#watch = new DirectoryWatch(this.#context);
+    // Requests for many shards wait for many owners.
+    setMaxListeners(0, this.#closing.signal);
+    offerFollowing(
+      this,
+      (shard) =>
+        new OwnerElection({
+          name: `${name}, shard ${shard}`,
+          ...{ timing: this.timing, number: names.numberOf(shard), watch: this.#watch },
+          wallMs: () => clock.wallMs(),
+          closed: this.#closing.signal,
+        }),
+    );
     this.#head = new HeadRecord(name, names.list);
     const { kind, description, limits } = backend;
     // Checks the candidate, the clock and the name.
@@ -220,16 +236,8 @@ class ShardsHandle implements Shards {
   async #view(call: string, options: SignalOption): Promise<ShardsView> {
     checkSignalOption(call, options);
     options.signal?.throwIfAborted();
-    return viewOf(await this.#directory(options.signal ?? this.#closing.signal), this.#names);
-  }
-
-  async #directory(signal: AbortSignal): Promise<Directory | undefined> {
     this.#closing.signal.throwIfAborted();
-    const directory = await readDirectory(this.#context, signal);
-    if (directory !== undefined && !sameList(directory.list, this.#names.list)) {
-      throw new ListDiffersError(this.name, this.#names.list, directory.list);
-    }
-    return directory;
+    return viewOf(await this.#watch.read(options.signal ?? this.#closing.signal), this.#names);
   }
 
   observe(options: SignalOption = {}): StoppableIterator<ShardsView> {
@@ -241,39 +249,27 @@ class ShardsHandle implements Shards {
     wanted: AbortSignal | undefined,
     stop: AbortSignal,
   ): AsyncGenerator<ShardsView, void, void> {
-    const { clock, onTrouble } = this.#context.options;
-    const ends = new AbortController();
-    const end = () => ends.abort();
-    for (const signal of [wanted, stop, this.#closing.signal]) {
-      if (signal?.aborted === true) return;
-      signal?.addEventListener('abort', end, { once: true });
-    }
+    const [either, forgetEither] = anyOf(wanted, stop);
+    const [signal, forget] = anyOf(either, this.#closing.signal);
     const wakeup = new Wakeup();
-    const unwatch = this.#context.directory.watch?.(() => wakeup.raise());
-    let last: string | undefined;
+    const unsubscribe = this.#watch.subscribe(() => wakeup.raise());
+    let last: Directory | undefined | 'nothing' = 'nothing';
     try {
-      while (!ends.signal.aborted) {
-        try {
-          wakeup.clear();
-          const directory = await this.#directory(ends.signal);
-          const signature = JSON.stringify(directory, (_key, value: unknown) =>
-            typeof value === 'bigint' ? `${value}` : ArrayBuffer.isView(value) ? `${value}` : value,
-          );
-          if (signature !== last) {
-            last = signature ?? '';
-            yield viewOf(directory, this.#names);
-          }
-        } catch (error) {
-          if (ends.signal.aborted) return;
-          onTrouble('reading the directory', error);
+      while (!signal.aborted) {
+        wakeup.clear();
+        const { sight } = this.#watch;
+        if (sight !== undefined && sight.error === undefined && sight.directory !== last) {
+          last = sight.directory;
+          yield viewOf(sight.directory, this.#names);
+          continue;
         }
-        await wakeup.wait(clock, this.timing.pollEveryMs, ends.signal, true).catch(() => {});
+        const { clock } = this.#context.options;
+        await wakeup.wait(clock, this.timing.leaseMs, signal, true).catch(() => {});
       }
     } finally {
-      unwatch?.();
-      for (const signal of [wanted, stop, this.#closing.signal]) {
-        signal?.removeEventListener('abort', end);
-      }
+      unsubscribe();
+      forget();
+      forgetEither();
     }
   }
 
@@ -309,6 +305,7 @@ class ShardsHandle implements Shards {
     this.#joined.resolve(error);
     // No longer than the slot needs: work that hangs must not make `close` hang.
     await Promise.race([this.#taking, this.#member?.close() ?? this.#taking]);
+    this.#watch.close();
     await this.#election.close();
     await this.#context.close();
   }

@@ -1,8 +1,10 @@
-import { emptyLeaseRecord, uniqueId } from 'incumbent/internal';
+import type { Clock } from 'incumbent';
+import { emptyLeaseRecord, uniqueId, Wakeup } from 'incumbent/internal';
 import { nobody } from './assign.ts';
 import type { Directory, Owner } from './codec.ts';
 import { decodeDirectory, encodeDirectory } from './codec.ts';
 import type { Context } from './context.ts';
+import { requireList } from './head.ts';
 import type { SeenSlot } from './seen-slot.ts';
 import { isLive } from './slot.ts';
 
@@ -90,17 +92,100 @@ function signatureOf(slots: readonly SeenSlot[]): string {
     .join('\n');
 }
 
-/** The directory, as the last read of it shows it. Undefined: no coordinator has written it yet. */
-export async function readDirectory<Shard>(
-  context: Context<Shard>,
-  signal: AbortSignal,
-): Promise<Directory | undefined> {
-  const { record } = await context.ask('reading the directory', signal, (stop) =>
-    context.directory.read(stop),
-  );
-  if (record?.shards === undefined) return undefined;
-  return decodeDirectory(
-    Buffer.from(record.shards, 'base64'),
-    `the directory of "${context.options.name}"`,
-  );
+/** The last look at the directory. */
+export interface Sight {
+  /** Undefined: no coordinator has written it yet. */
+  readonly directory: Directory | undefined;
+  /** Why it cannot be read. */
+  readonly error: Error | undefined;
+}
+
+/** Reads the directory as long as there are subscribers, once for all of them. */
+export class DirectoryWatch {
+  readonly clock: Clock;
+  readonly #context: Context<string | number>;
+  readonly #listeners = new Set<() => void>();
+  #end: AbortController | undefined;
+  #sight: Sight | undefined;
+  #signature: string | undefined;
+
+  constructor(context: Context<string | number>) {
+    this.#context = context;
+    this.clock = context.options.clock;
+  }
+
+  /** Undefined until it was read, and without subscribers. */
+  get sight(): Sight | undefined {
+    return this.#sight;
+  }
+
+  /**
+   * @param listener called at each change of `sight`
+   * @returns a function that ends the subscription
+   */
+  subscribe(listener: () => void): () => void {
+    const own = () => listener();
+    this.#listeners.add(own);
+    if (this.#end === undefined) {
+      this.#end = new AbortController();
+      void this.#watch(this.#end.signal);
+    }
+    return () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size === 0) this.close();
+    };
+  }
+
+  close(): void {
+    this.#end?.abort();
+    this.#end = undefined;
+    this.#sight = undefined;
+    this.#signature = undefined;
+  }
+
+  /** One read. @throws ListDiffersError, the store's error */
+  async read(signal: AbortSignal): Promise<Directory | undefined> {
+    const { name, names } = this.#context.options;
+    const { record } = await this.#context.ask('reading the directory', signal, (stop) =>
+      this.#context.directory.read(stop),
+    );
+    if (record?.shards === undefined) return undefined;
+    const source = Buffer.from(record.shards, 'base64');
+    const directory = decodeDirectory(source, `the directory of "${name}"`);
+    requireList(name, names.list, directory.list);
+    return directory;
+  }
+
+  async #watch(end: AbortSignal): Promise<void> {
+    const { timing, onTrouble } = this.#context.options;
+    const wakeup = new Wakeup();
+    const unwatch = this.#context.directory.watch?.(() => wakeup.raise());
+    while (!end.aborted) {
+      wakeup.clear();
+      try {
+        const directory = await this.read(end);
+        if (end.aborted) break;
+        this.#see({ directory, error: undefined }, `${changesOf(directory)}`);
+      } catch (error) {
+        if (end.aborted) break;
+        onTrouble('reading the directory', error);
+        this.#see({ directory: this.#sight?.directory, error: error as Error }, 'unknown');
+      }
+      await wakeup.wait(this.clock, timing.pollEveryMs, end, true).catch(() => {});
+    }
+    unwatch?.();
+  }
+
+  #see(sight: Sight, signature: string): void {
+    if (signature === this.#signature) return;
+    this.#signature = signature;
+    this.#sight = sight;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+/** Differs when the directory does. */
+function changesOf(directory: Directory | undefined): string {
+  if (directory === undefined) return '';
+  return Buffer.from(encodeDirectory(directory)).toString('base64');
 }

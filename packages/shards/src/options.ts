@@ -16,7 +16,7 @@ export interface ShardsOptions<Shard extends string | number = string | number>
    * shards. No election may have this name.
    */
   readonly name: string;
-  /** Where the shards are kept: `postgres({ client })`, `file(directory)`, … */
+  /** Where the shards are kept: `postgres(pool)`, `file(directory)`, … */
   readonly backend: Backend;
   /**
    * How many shards there are, with the numbers from 0. Or their names, in any order. All processes

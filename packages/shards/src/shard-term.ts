@@ -37,6 +37,11 @@ export interface ShardTerm<Shard = string | number> {
    * once, never throws.
    */
   resign(): void;
+  /**
+   * Resolves when the work has settled, and the belief in this shard is over. Never rejects. Do not
+   * await it within the work.
+   */
+  readonly ended: Promise<void>;
   /** For logs: the fields that tell this term from others, with the token as a decimal text. */
   toJSON(): Readonly<Record<string, unknown>>;
 }

@@ -7,7 +7,7 @@ import {
   NotLeadingError,
   TermEndedError,
 } from 'incumbent';
-import { bounded, onAbort, toJson } from 'incumbent/internal';
+import { bounded, Deferred, onAbort, toJson } from 'incumbent/internal';
 import type { ShardFenceHook, ShardTerm, Stay } from './shard-term.ts';
 import type { Entry } from './slot.ts';
 
@@ -41,6 +41,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   readonly #settings: WorkSettings<Shard>;
   readonly #stopped = new AbortController();
   #has: 'nothing' | 'begun' | 'settled' = 'nothing';
+  readonly #ended = new Deferred<void>();
   #stopTimer: Timer | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
@@ -81,6 +82,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       this.#has = 'settled';
       this.#stopTimer?.cancel();
       events.onSettled();
+      this.#ended.resolve();
     }
   }
 
@@ -124,6 +126,10 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
 
   get signal(): AbortSignal {
     return this.#stopped.signal;
+  }
+
+  get ended(): Promise<void> {
+    return this.#ended.promise;
   }
 
   isLeading(): boolean {

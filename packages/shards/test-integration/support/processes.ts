@@ -38,6 +38,8 @@ export class ShardProcesses {
       stdio: 'pipe',
     });
     child.stderr.pipe(process.stderr);
+    // Otherwise a test would wait for its words.
+    child.once('exit', (code) => this.#hear(id, `exited ${code}`));
     this.#running.set(id, child);
     this.said.set(id, []);
     createInterface({ input: child.stdout }).on('line', (line) => this.#hear(id, line));

@@ -49,11 +49,11 @@ async function openBackend() {
     const { postgres } = await import('incumbent/postgres');
     const { default: pg } = await import('pg');
     const client = new pg.Pool({ connectionString: where });
-    return { backend: postgres({ client, clockStep: 0 }), close: () => client.end() };
+    return { backend: postgres(client, { clockStep: 0 }), close: () => client.end() };
   }
   const { redis } = await import('incumbent/redis');
   const { createClient } = await import('redis');
   const client = createClient({ url: where });
   await client.connect();
-  return { backend: redis({ client }), close: () => client.close() };
+  return { backend: redis(client), close: () => client.close() };
 }
