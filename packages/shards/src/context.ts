@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Backend, CandidateOptions, Clock, ElectionOptions, Timing } from 'incumbent';
 import type { LeaseStore, Leases, Reading, Scope } from 'incumbent/backend';
 import { bounded, uniqueId } from 'incumbent/internal';
@@ -5,7 +6,7 @@ import type { Head } from './codec.ts';
 import { headIn } from './head.ts';
 import type { Names } from './lists.ts';
 
-/** What the parts of one handle have in common. */
+/** The things that the parts of one handle have in common. */
 export interface ContextOptions<Shard> {
   readonly name: string;
   readonly backend: Backend;
@@ -63,9 +64,11 @@ export class Context<Shard> {
   /** The slots from 1 to `slots`, in this order. */
   readSlots(slots: number, signal: AbortSignal): Promise<readonly (Reading | Error)[]> {
     const stores = Array.from({ length: slots }, (_, i) => this.slot(i + 1));
-    return this.ask('reading the slots', signal, (stop) =>
-      this.options.leases.readAll(stores, stop),
-    );
+    return this.ask('reading the slots', signal, (stop) => {
+      // A store without a request for many records sends as many, with one signal.
+      setMaxListeners(0, stop);
+      return this.options.leases.readAll(stores, stop);
+    });
   }
 
   ask<T>(

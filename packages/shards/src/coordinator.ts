@@ -364,7 +364,7 @@ export class Coordinator<Shard> {
   }
 }
 
-/** What belongs to one term of a coordinator. */
+/** The state of one term of a coordinator. */
 class Spell {
   readonly sinceMs: number;
   /** The slots that were there when the term began. */

@@ -57,7 +57,7 @@ export interface Shards<Shard extends string | number = string | number> {
    * @throws InvalidOptionError for a shard that is not in the list, ClosedError, the store's error
    */
   owner(shard: Shard, options?: SignalOption): Promise<ShardOwner | undefined>;
-  /** Who owns what. One read of the store. */
+  /** Which process owns what. One read of the store. */
   view(options?: SignalOption): Promise<ShardsView<Shard>>;
   /**
    * The present view at once, then every change. A slow consumer gets the latest view only. Ends when
@@ -118,6 +118,7 @@ class ShardsHandle implements Shards {
   readonly #member: Member<string | number> | undefined;
   readonly #coordinator: Coordinator<string | number> | undefined;
   readonly #watch: DirectoryWatch;
+  #directory: DirectoryWriter<string | number> | undefined;
   readonly #closing = new AbortController();
   readonly #joined = new Deferred<unknown>();
   readonly #changed = new Wakeup();
@@ -188,6 +189,7 @@ class ShardsHandle implements Shards {
       return;
     }
     const directory = new DirectoryWriter(this.#context);
+    this.#directory = directory;
     this.#coordinator = new Coordinator(this.#context, this.#head, {
       maxMoving: resolved.maxMoving,
       onChange: (slots) => directory.update(slots),
@@ -307,6 +309,7 @@ class ShardsHandle implements Shards {
     await Promise.race([this.#taking, this.#member?.close() ?? this.#taking]);
     this.#watch.close();
     await this.#election.close();
+    await this.#directory?.close();
     await this.#context.close();
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from 'incumbent';
-import { emptyLeaseRecord, uniqueId, Wakeup } from 'incumbent/internal';
+import { emptyLeaseRecord, sleep, uniqueId, Wakeup } from 'incumbent/internal';
 import { nobody } from './assign.ts';
 import type { Directory, Owner } from './codec.ts';
 import { decodeDirectory, encodeDirectory } from './codec.ts';
@@ -17,25 +17,34 @@ export class DirectoryWriter<Shard> {
   #wanted: readonly SeenSlot[] | undefined;
   #written = '';
   #isWriting = false;
+  #writing: Promise<void> = Promise.resolve();
+  readonly #closing = new AbortController();
 
   constructor(context: Context<Shard>) {
     this.#context = context;
   }
 
+  /** Waits for a write that is under way, and makes no more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writing;
+  }
+
   update(slots: readonly SeenSlot[]): void {
     const signature = signatureOf(slots);
-    if (signature === this.#written) return;
+    if (signature === this.#written || this.#closing.signal.aborted) return;
     this.#wanted = slots;
     if (this.#isWriting) return;
     this.#isWriting = true;
-    void this.#write();
+    this.#writing = this.#write();
   }
 
   async #write(): Promise<void> {
     const { clock, onTrouble, timing } = this.#context.options;
     const stop = new AbortController().signal;
     const store = this.#context.directory;
-    while (this.#wanted !== undefined) {
+    const { signal: closing } = this.#closing;
+    while (this.#wanted !== undefined && !closing.aborted) {
       const slots = this.#wanted;
       this.#wanted = undefined;
       const signature = signatureOf(slots);
@@ -56,9 +65,7 @@ export class DirectoryWriter<Shard> {
       } catch (error) {
         onTrouble('writing the directory', error);
       }
-      await new Promise<void>((resolve) => {
-        clock.setTimer(resolve, writeGapMs, true);
-      });
+      await sleep(clock, writeGapMs, closing, true).catch(() => {});
     }
     this.#isWriting = false;
   }

@@ -6,7 +6,7 @@ export interface Extended<State> {
   readonly state: State;
 }
 
-/** What shards add to the record of a lease, and how each write of the lease race carries it on. */
+/** The part of a record that is for shards, and how each write of the lease race carries it on. */
 export interface Extension<State> {
   /** @throws for a record that is not theirs, or that belongs to others */
   decode(record: LeaseRecord | undefined): State;
@@ -28,9 +28,9 @@ export interface Extension<State> {
 const mostKnown = 64;
 
 /**
- * The store, as the lease race sees it: records without shards. What another program changes in them
- * looks to it like a request of an operator, which keeps the nonce and moves the version. So the race,
- * its terms and their proof stay as they are.
+ * The store, as the lease race sees it: records without shards. A change that a coordinator
+ * makes in them looks to it like a request of an operator: the nonce stays, and the version moves. So
+ * the race, its terms and their proof stay as they are.
  */
 export function extendedStore<State>(inner: LeaseStore, extension: Extension<State>): LeaseStore {
   const known = new Map<Version, Extended<State>>();

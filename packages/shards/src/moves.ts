@@ -13,7 +13,7 @@ interface Rest {
   readonly untilMs: number;
 }
 
-/** What the times say about the next moves. */
+/** Which moves the time allows. */
 export type Times = Required<Pick<Situation, 'mayMove' | 'overdue' | 'avoided' | 'resting'>> & {
   readonly mayGrant: boolean;
   /** When this may be different, monotonic. */

@@ -94,7 +94,7 @@ const mostNameBytes = 180;
 
 const defaultMaxMoving = 100;
 
-/** What only a process with work uses. */
+/** Options that only a process with work uses. */
 const ofMembers = ['weight', 'zone', 'maxMoving', 'onUnclean', 'hookTimeout', 'watchdog'] as const;
 
 /** The options, checked. */

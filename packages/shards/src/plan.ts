@@ -38,7 +38,7 @@ export interface Situation {
   readonly doubts: boolean;
   /** No token is this one or lower. */
   readonly tokenFloor: bigint;
-  /** Shards that a holder gave up without being asked, with its slot. Another one gets them, if it can. */
+  /** Shards that a holder gave up without being asked, with its slot. Another one has them, if it can. */
   readonly avoided?: ReadonlyMap<number, number>;
   /** Shards that were given up so just now. They are not granted yet. */
   readonly resting?: ReadonlySet<number>;
@@ -102,8 +102,11 @@ function wantedSlots(situation: Situation): Int32Array {
   const wanted = assign(members, { owners, tokens });
   for (const [shard, number] of avoided ?? []) {
     const index = wanted[shard] ?? nobody;
-    if (numbers[index] !== number || owners[shard] !== nobody) continue;
-    const other = emptiest(members, wanted, index);
+    if (numbers[index] !== number) continue;
+    const owner = owners[shard] ?? nobody;
+    // Its owner keeps it for now, or balance would take it back at once.
+    const isKept = owner !== nobody && members[owner]?.drained !== true;
+    const other = isKept ? owner : emptiest(members, wanted, index);
     if (other !== nobody) wanted[shard] = other;
   }
   return wanted.map((index) => numbers[index] ?? nobody);

@@ -11,7 +11,7 @@ import { bounded, Deferred, onAbort, toJson } from 'incumbent/internal';
 import type { ShardFenceHook, ShardTerm, Stay } from './shard-term.ts';
 import type { Entry } from './slot.ts';
 
-/** What all works of a process have in common. */
+/** The things that all works of a process have in common. */
 export interface WorkSettings<Shard> {
   readonly name: string;
   readonly candidate: string;
@@ -23,7 +23,7 @@ export interface WorkSettings<Shard> {
   readonly onTrouble: (what: string, error: unknown) => void;
 }
 
-/** What a work tells the member that runs it. */
+/** Told by a work to the member that runs it. */
 export interface WorkEvents {
   /** The leaders before were fenced, so the work begins. */
   onFenced(): void;

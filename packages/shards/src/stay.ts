@@ -133,7 +133,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     return ranOut(state, holding.candidate.id);
   }
 
-  /** What this process has to say, in its next confirmation. */
+  /** The slot with all that this process has to say, for its next confirmation. */
   #changed(state: SlotState): SlotState {
     if (this.#term === undefined) return state;
     return givenUp(fenced(presented(state, this.#presence), this.#fenced), this.#gaveUp);
@@ -165,7 +165,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     const term = this.#term;
     const isOurs = record?.holding !== undefined && record.token === term?.token;
     if (!isOurs || state === undefined) return;
-    // What was given up must not come back, by whatever order of answers.
+    // A shard that was given up must not come back, by whatever order of answers.
     if (state.changes < (this.#confirmed?.changes ?? 0n)) return;
     this.#sent.clear();
     this.#confirmed = state;

@@ -22,7 +22,7 @@ export interface ShardMember {
   readonly owns: number;
 }
 
-/** Who owns what, as the coordinator has written it last. An owner itself asks its own term. */
+/** Which process owns what, as the coordinator has written it last. An owner itself asks its own term. */
 export interface ShardsView<Shard extends string | number = string | number> {
   readonly members: readonly ShardMember[];
   /** How many shards there are. */

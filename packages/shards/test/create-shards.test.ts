@@ -144,10 +144,13 @@ describe('the work of a shard', () => {
       },
     });
     group.join('b');
-    await group.clock.advance('40s');
+    await group.clock.advance('5s');
     const { owner } = await settled(group, (member) => member.view());
     expect(owner(3)?.id).toBe('b');
-    expect(group.troubles.filter((said) => !said.endsWith('a full disk'))).toEqual([]);
+    // Only about once in a lease the process tries it again.
+    await group.clock.advance('60s');
+    expect(group.troubles.length).toBeLessThan(6);
+    expect(new Set(group.troubles)).toEqual(new Set(['the work of shard 3: Error: a full disk']));
   });
 
   test('that resigns its term goes to another process, with a higher token', async () => {
@@ -157,7 +160,7 @@ describe('the work of a shard', () => {
     const first = group.terms.find(({ id }) => id === 'a')!;
     first.term.resign();
     expect(first.term.signal.reason).toMatchObject({ code: 'TERM_ENDED', reason: 'resigned' });
-    await group.clock.advance('20s');
+    await group.clock.advance('5s');
     const { owner } = await settled(group, (member) => member.view());
     expect(owner(first.term.shard)?.id).toBe('b');
     expect(owner(first.term.shard)?.token).toBeGreaterThan(first.term.token);

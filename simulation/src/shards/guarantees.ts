@@ -1,4 +1,4 @@
-/** What is promised of shards, and the checks that run after every event. */
+/** The promises of shards, and the checks that run after every event. */
 import type { ShardTerm } from '@incumbent/shards';
 import type { LeaseRecord } from 'incumbent/testing';
 import type { Coverage } from '../harness/coverage.ts';

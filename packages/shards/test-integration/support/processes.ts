@@ -23,7 +23,7 @@ export class ShardProcesses {
   readonly #lease: string;
   readonly #running = new Map<string, ChildProcessWithoutNullStreams>();
   #listeners: (() => void)[] = [];
-  /** What each process has said besides. */
+  /** The other words of each process. */
   readonly said: Map<string, string[]> = new Map();
 
   constructor(store: readonly [kind: string, where: string], shards: number, lease: string) {
