@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './scripts/lib/longest-first.ts';
 
 // Our packages resolve to their sources, so a test never sees a stale build. Those of others
 // resolve as Node has it, because Node cannot always load what they keep for bundlers ("module").
@@ -12,6 +13,7 @@ export default defineConfig({
   test: {
     // A test that fails once has failed: no retries.
     retry: 0,
+    sequence: { sequencer: LongestFirst },
     coverage: {
       provider: 'v8',
       include: ['packages/*/src/**/*.ts', 'simulation/src/**/*.ts'],

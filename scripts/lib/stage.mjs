@@ -9,8 +9,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import { bundle } from './bundle.mjs';
+import { bundleTypes } from './bundle-types.mjs';
 import { must, root } from './run.mjs';
 
 /** Entries that no import leads to: other processes run them. */
@@ -35,8 +36,7 @@ export async function stage(path, into) {
   const { name } = manifest;
   const parts = inlined[name] ?? [];
   await bundle(directory, { name, entries: entriesOf(manifest), inlined: parts, into });
-  for (const file of typesThatAreReached(directory, manifest))
-    copy(directory, into, join('dist', file));
+  await bundleTypes(directory, { name, entries: typesOf(manifest), into });
   const others = readdirSync(directory).filter((file) => /^(README|LICENSE|CHANGELOG)/.test(file));
   const folders = manifest.files.filter((file) => file !== 'dist' && !file.startsWith('!'));
   for (const file of [...others, ...folders]) copy(directory, into, file);
@@ -78,22 +78,10 @@ function manifestOf(manifest, parts, files) {
   };
 }
 
-/** Relative to `dist`: half of what is built. @throws Error when a type is missing */
-function typesThatAreReached(directory, { exports }) {
-  const waiting = Object.values(exports).flatMap(({ types }) =>
-    types === undefined ? [] : [posix.relative('dist', types)],
-  );
-  const reached = new Set(waiting);
-  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
-    const text = readFileSync(join(directory, 'dist', file), 'utf8');
-    for (const [, specifier] of text.matchAll(/\b(?:from|import)\b\s*\(?\s*['"](\.[^'"]+)['"]/g)) {
-      const next = posix.join(dirname(file), specifier.replace(/\.[jt]s$/, '.d.ts'));
-      if (reached.has(next)) continue;
-      reached.add(next);
-      waiting.push(next);
-    }
-  }
-  return reached;
+/** The types of each entry. */
+function typesOf({ exports }) {
+  const files = Object.values(exports).flatMap(({ types }) => types ?? []);
+  return [...new Set(files.map((file) => posix.normalize(file)))];
 }
 
 function copyLicence(directory, into, name) {

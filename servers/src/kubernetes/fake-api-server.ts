@@ -177,7 +177,10 @@ export class FakeApiServer implements AsyncDisposable {
           a.metadata.name < b.metadata.name ? -1 : 1,
         );
         const after = Buffer.from(query.get('continue') ?? '', 'base64').toString();
-        const behind = all.filter(({ metadata }) => metadata.name > after);
+        const isSelected = selectorOf(query.get('labelSelector') ?? '');
+        const behind = all.filter(
+          ({ metadata }) => metadata.name > after && isSelected(metadata.labels ?? {}),
+        );
         const items = behind.slice(0, Number(query.get('limit') ?? behind.length));
         const next =
           items.length < behind.length
@@ -289,6 +292,13 @@ function targetOf(method: string, { pathname, searchParams }: URL): Target | und
     DELETE: 'delete',
   };
   return { verb: verbs[method] ?? 'other', namespace, name };
+}
+
+/** Of the selectors by label, `key in (value,value)` alone. Others select nothing. */
+function selectorOf(text: string): (labels: Readonly<Record<string, string>>) => boolean {
+  if (text === '') return () => true;
+  const [, key = '', values = ''] = /^([^ ]+) in \(([^)]*)\)$/.exec(text) ?? [];
+  return (labels) => values.split(',').includes(labels[key] ?? '');
 }
 
 function answer(response: ServerResponse, status: number, body: object): void {

@@ -3,7 +3,9 @@ import { BlockList, isIPv6 } from 'node:net';
 import { parseDuration } from 'incumbent';
 import type { Context } from '../context.ts';
 import { openPast } from '../dashboard/past.ts';
+import { storeIndexOf } from '../dashboard/query.ts';
 import { ShowStore } from '../dashboard/show-store.ts';
+import type { ShownLease } from '../dashboard/shown.ts';
 import { readSteering, requireShown, steer } from '../dashboard/steer.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import { openStores } from '../follow/open-stores.ts';
@@ -26,10 +28,17 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
   const past =
     options.history === undefined ? undefined : openPast(options.history, stores, context);
   const live = new LiveValues();
+  const followers = stores.map(
+    (open, index) =>
+      new StoreFollower({ open, timeoutMs, signal }, new ShowStore(index, open, live)),
+  );
   live.set('page', { steering: allowSteering, history: past !== undefined });
   const server = await servePage({
     ...{ address, page: 'dashboard', live, ...security },
-    ...(past !== undefined && { read: { '/history': past.answer } }),
+    read: {
+      '/lease': (query) => shownLease(query, followers),
+      ...(past !== undefined && { '/history': past.answer }),
+    },
     ...(allowSteering && {
       act: async (action: unknown) => {
         const steering = readSteering(action, stores.length);
@@ -41,10 +50,6 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
   const { url } = server;
   stdout.write(options.json ? `${toJson({ event: 'serving', url })}\n` : `open ${url}\n`);
   try {
-    const followers = stores.map(
-      (open, index) =>
-        new StoreFollower({ open, timeoutMs, signal }, new ShowStore(index, open, live)),
-    );
     await Promise.all(followers.map((follower) => follower.run()));
     signal.throwIfAborted();
     return exitCodes.ok;
@@ -52,6 +57,11 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
     server.close();
     past?.close();
   }
+}
+
+function shownLease(query: URLSearchParams, followers: readonly StoreFollower[]): ShownLease {
+  const follower = followers[storeIndexOf(query)];
+  return { leftMs: follower?.leaseLeftMs(query.get('election') ?? '') ?? null };
 }
 
 type Security = Pick<PageOptions, 'credentials' | 'tls' | 'names'>;

@@ -7,6 +7,7 @@ import { HistoryReader } from '../history/history-reader.ts';
 import { recordedRows } from '../history/recorded-rows.ts';
 import { loadSqlite } from '../history/sqlite.ts';
 import { ActionError } from '../web/page-server.ts';
+import { storeIndexOf, wholeNumberOf } from './query.ts';
 import type { PastTerms } from './shown.ts';
 
 const pageSize = 500;
@@ -22,7 +23,7 @@ export function openPast(file: string, stores: readonly OpenStore[], { cwd }: Co
   const reader = new HistoryReader(resolve(cwd, file), loadSqlite(cwd));
   return {
     answer(query) {
-      const url = stores[wholeNumberOf(query, 'store')]?.url;
+      const url = stores[storeIndexOf(query)]?.url;
       if (url === undefined) throw new ActionError(`there is no store ${query.get('store')}`);
       const since = wholeNumberOf(query, 'since');
       const before = placeOf(query.get('before'));
@@ -41,12 +42,6 @@ export function openPast(file: string, stores: readonly OpenStore[], { cwd }: Co
     },
     close: () => reader.close(),
   };
-}
-
-function wholeNumberOf(query: URLSearchParams, name: string): number {
-  const text = query.get(name) ?? '';
-  if (!/^\d{1,15}$/.test(text)) throw new ActionError(`${name}="${text}" is no whole number`);
-  return Number(text);
 }
 
 function placeOf(text: string | null): Place | undefined {

@@ -86,6 +86,12 @@ export interface PastTerms {
   readonly next: string | null;
 }
 
+/** The answer of `/lease?store=0&election=NAME`: the rest of a lease. */
+export interface ShownLease {
+  /** Null: it is not known. */
+  readonly leftMs: number | null;
+}
+
 /** A request of an operator, made on the page. The commands of the same names do it. */
 export type Steering =
   | { readonly act: 'vacate'; readonly force: boolean }

@@ -9,7 +9,7 @@ import { isScratch } from '../elections.ts';
 /** From one reading of all elections to the next, at least. */
 const surveyEveryMs = 2_000;
 /** The share of its time for which a store is read, at most. */
-const readingShare = 0.05;
+const readingShare = 0.03;
 /** Of elections that are observed one by one; others change with the next reading of all. */
 const mostObserved = 2_000;
 /** For an observer that is told of nothing, where it reads by itself: rarer, the more there are. */
@@ -52,11 +52,19 @@ export class StoreFollower {
   readonly #memory = new Map<string, unknown>();
   readonly #watches = new Map<string, Watch>();
   readonly #known = new Map<string, Followed>();
+  /** Until when records protect their leaders, by the monotonic clock, as of the last reading of all. */
+  readonly #leases = new Map<string, number>();
   #seenUnixMs: number | null = null;
 
   constructor(followed: FollowedStore, listener: StoreListener) {
     this.#followed = followed;
     this.#listener = listener;
+  }
+
+  /** The rest of the lease, in ms, if no confirmation has come since it was last seen. */
+  leaseLeftMs(name: string): number | undefined {
+    const untilMs = this.#leases.get(name);
+    return untilMs && Math.max(0, untilMs - performance.now());
   }
 
   /** Until the signal aborts. Trouble with the store is told, and tried again. */
@@ -93,6 +101,7 @@ export class StoreFollower {
     for await (const { name, ...summary } of surveyed) {
       if (isScratch(name)) continue;
       found.add(name);
+      this.#noteLease(name, summary);
       // An observer may have told of a change that this reading is too old for.
       const changedMs = this.#watches.get(name)?.changedMs ?? -Infinity;
       if (changedMs < beganMs) this.#tell(name, summary);
@@ -100,8 +109,14 @@ export class StoreFollower {
     this.#watch(found);
     for (const name of [...this.#known.keys()].filter((each) => !found.has(each))) {
       this.#known.delete(name);
+      this.#leases.delete(name);
       this.#listener.onGone(name);
     }
+  }
+
+  #noteLease(name: string, { leaseLeftMs }: Followed): void {
+    if (leaseLeftMs === undefined) this.#leases.delete(name);
+    else this.#leases.set(name, performance.now() + leaseLeftMs);
   }
 
   #watch(found: ReadonlySet<string>): void {

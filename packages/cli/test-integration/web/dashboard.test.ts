@@ -2,11 +2,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { postgresAvailable, startPostgres } from '@incumbent/servers';
 import { connect } from '@incumbent/zookeeper';
 import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
@@ -18,16 +19,21 @@ import { zookeeper } from 'incumbent/zookeeper';
 import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Steering } from '../../src/dashboard/shown.ts';
 import { openToWrite } from '../../src/history/history-file.ts';
 import { HistoryWriter } from '../../src/history/history-writer.ts';
 import { loadSqlite } from '../../src/history/sqlite.ts';
 import { cliFile } from '../../src/trial/candidate-process.ts';
 import { expectAccessible, faultsOf, openBrowser } from './browser.ts';
 
+/** `INCUMBENT_BROWSERS=10`: how many look at a thousand elections at length. */
+const browsersAtLength = Number(process.env['INCUMBENT_BROWSERS'] ?? 0);
 const patiently = { timeout: 60_000 };
 let browser: Browser;
 const scratch = mkdtempSync(join(tmpdir(), 'dashboard-test-'));
 const started: ChildProcess[] = [];
+/** Of dashboards, by their port. */
+const pids = new Map<string, number>();
 
 beforeAll(async () => {
   browser = await openBrowser();
@@ -46,7 +52,15 @@ async function dashboard(...options: readonly string[]): Promise<URL> {
   });
   started.push(child);
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  return new URL(String(JSON.parse(line).url));
+  const url = new URL(String(JSON.parse(line).url));
+  pids.set(url.port, child.pid ?? 0);
+  return url;
+}
+
+/** Processor time of a process so far, in ms. Linux counts in hundredths of a second. */
+function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
 async function open(url: URL, options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
@@ -220,21 +234,70 @@ describe('many elections', () => {
     },
   );
 
+  test.skipIf(browsersAtLength === 0)(
+    'at length: processor time, and frames while scrolling',
+    async () => {
+      const pages = await Promise.all(Array.from({ length: browsersAtLength }, () => open(url)));
+      for (const page of pages) await row(page, 'shard-0').waitFor(patiently);
+      const pid = pids.get(url.port)!;
+      const [beforeMs, begin] = [cpuMs(pid), performance.now()];
+      await sleep(30_000);
+      const share = (cpuMs(pid) - beforeMs) / (performance.now() - begin);
+      const [page] = pages as [Page];
+      const frames = page.evaluate(async () => {
+        const times: number[] = [];
+        const rows = document.querySelector('.rows')!;
+        for (let at = 0; at < 300; at += 1) {
+          rows.scrollBy(0, 60);
+          times.push(await new Promise<number>(requestAnimationFrame));
+        }
+        return times;
+      });
+      const times = await frames;
+      const gaps = times.slice(1).map((time, at) => time - times[at]!);
+      gaps.sort((a, b) => a - b);
+      const average = 1_000 / ((times.at(-1)! - times[0]!) / gaps.length);
+      process.stdout.write(
+        `${pages.length} browsers, ${names.length} elections: ${(100 * share).toFixed(1)} % of a core; ` +
+          `${average.toFixed(0)} frames a second, p99 ${gaps[Math.floor(gaps.length * 0.99)]!.toFixed(1)} ms\n`,
+      );
+      await Promise.all(pages.map((each) => each.close()));
+    },
+  );
+
   test('a page that only shows has no buttons to steer, and refuses requests', async () => {
     const page = await open(url);
     await row(page, 'shard-0').getByRole('link').click(patiently);
     await page.getByText('Kept out by an operator').waitFor(patiently);
     expect(await page.getByRole('button', { name: 'End the election' }).count()).toBe(0);
-    expect(await post(url, { 'x-incumbent-token': 'x' })).toBe(403);
+    for (const action of everyAction) {
+      expect(await post(url, action, { 'x-incumbent-token': 'x' })).toBe(403);
+    }
     await page.close();
   });
 });
 
 const json = { 'content-type': 'application/json' };
 
+const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+const everyAction: readonly Steering[] = [
+  { act: 'vacate', force: false },
+  { act: 'vacate', force: true },
+  { act: 'transfer', to: 'next' },
+  { act: 'drain', id: 'first', until: inAnHour },
+  { act: 'lift', id: 'nobody' },
+  { act: 'end' },
+  { act: 'reopen' },
+];
+
 /** @returns the status of the answer */
-async function post(url: URL, headers: Record<string, string>): Promise<number> {
-  const body = JSON.stringify({ act: 'end', store: 0, election: 'orders', token: null });
+async function post(
+  url: URL,
+  action: Steering,
+  headers: Record<string, string>,
+  token: string | null = null,
+): Promise<number> {
+  const body = JSON.stringify({ ...action, store: 0, election: 'orders', token });
   const asked = request({
     ...{ host: url.hostname, port: url.port, path: '/act', method: 'POST' },
     headers: { ...json, ...headers },
@@ -244,6 +307,70 @@ async function post(url: URL, headers: Record<string, string>): Promise<number> 
   answer.resume();
   return answer.statusCode;
 }
+
+test('every way to steer is refused without the token, from another origin, and under another name', async () => {
+  const directory = join(scratch, 'steered');
+  await using elections = electionsOn(file(directory));
+  const first = await elections.lead('orders', 'first');
+  const handle = elections.handle('orders', 'next');
+  const drains = async () => (await handle.inspect()).drains.length;
+  const url = await dashboard('--store', `file:${directory}`, '--allow-steering');
+  const page = await open(url);
+  await shows(page, 'orders', 'leader', 'first');
+  const secret = { 'x-incumbent-token': url.hash.slice(1) };
+  const term = String(first.token);
+  for (const action of everyAction) {
+    expect(await post(url, action, {}, term)).toBe(403);
+    expect(await post(url, action, { 'x-incumbent-token': 'x' }, term)).toBe(403);
+    const other = { ...secret, origin: 'http://127.0.0.1:1' };
+    expect(await post(url, action, other, term)).toBe(403);
+    const framed = { ...secret, 'sec-fetch-site': 'cross-site' };
+    expect(await post(url, action, framed, term)).toBe(403);
+    expect(await post(url, action, { ...secret, host: 'evil.example' }, term)).toBe(421);
+    const form = { ...secret, 'content-type': 'text/plain' };
+    expect(await post(url, action, form, term)).toBe(415);
+  }
+  expect(first.signal.aborted).toBe(false);
+  expect((await handle.inspect()).request).toBeUndefined();
+  expect(await drains()).toBe(0);
+  // Without the faults it is done.
+  expect(await post(url, { act: 'vacate', force: false }, secret, term)).toBe(200);
+  if (!first.signal.aborted) await once(first.signal, 'abort');
+  await page.close();
+});
+
+test('the lease of a leader that is not heard from counts down', async () => {
+  const store = `file:${join(scratch, 'frozen')}`;
+  const words = ['run', '--store', store, '--election', 'orders', '--id', 'first', '--'];
+  const leader = spawn(process.execPath, [cliFile, ...words, 'sleep', '600']);
+  started.push(leader);
+  const page = await open(await dashboard('--store', store));
+  await shows(page, 'orders', 'leader', 'first');
+  await row(page, 'orders').getByRole('link').click();
+  await page.locator('.facts').getByText('left, if it is not renewed').waitFor(patiently);
+  leader.kill('SIGSTOP');
+  await page.locator('.left.low').waitFor(patiently);
+  await page.locator('.facts', { hasText: 'no leader' }).waitFor(patiently);
+  await page.close();
+  leader.kill('SIGKILL');
+  // Its guard has the same pipes, and ends the program.
+  await once(leader, 'close');
+});
+
+test('a browser that sleeps sees the present state when it wakes up', async () => {
+  const directory = join(scratch, 'asleep');
+  await using elections = electionsOn(file(directory));
+  const first = await elections.lead('orders', 'first');
+  const page = await open(await dashboard('--store', `file:${directory}`));
+  await shows(page, 'orders', 'leader', 'first');
+  const devTools = await page.context().newCDPSession(page);
+  await devTools.send('Page.setWebLifecycleState', { state: 'frozen' });
+  await first[Symbol.asyncDispose]();
+  await elections.lead('orders', 'second');
+  await devTools.send('Page.setWebLifecycleState', { state: 'active' });
+  await shows(page, 'orders', 'leader', 'second');
+  await page.close();
+});
 
 test('a damaged record is named, odd names are shown as they are, and the rest goes on', async () => {
   const directory = join(scratch, 'odd');

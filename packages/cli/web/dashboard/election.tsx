@@ -1,5 +1,6 @@
 import type { ShownCandidate, ShownElection } from '../../src/dashboard/shown.ts';
 import { clockTime, span } from '../shared/words.ts';
+import { useLease } from './lease.ts';
 import { elections, nowUnixMs, page, stateOf, stores } from './model.ts';
 import { WindowChoice, windowMs, windowWords } from './overview.tsx';
 import type { Past } from './past.ts';
@@ -43,9 +44,31 @@ function Facts({ shown }: { readonly shown: ShownElection }) {
         </Fact>
       )}
       {token !== null && <Fact name="Token">{token}</Fact>}
-      {leaseMs !== null && <Fact name="Lease">{leaseMs / 1000} s</Fact>}
+      {leaseMs !== null && (
+        <Fact name="Lease">
+          <Lease shown={shown} leaseMs={leaseMs} />
+        </Fact>
+      )}
       {request !== null && <Fact name="Asked to">{request}</Fact>}
     </dl>
+  );
+}
+
+/** It counts down until the leader is heard from again. At its end another candidate may take the seat. */
+function Lease({ shown, leaseMs }: { readonly shown: ShownElection; readonly leaseMs: number }) {
+  const leftMs = useLease(shown);
+  if (leftMs === undefined) return <>{leaseMs / 1000} s</>;
+  const isLow = leftMs < leaseMs / 3;
+  return (
+    <>
+      {leaseMs / 1000} s{' '}
+      <span class={isLow ? 'tone bad' : 'quiet'}>
+        ({span(Math.ceil(leftMs / 1000) * 1000)} left, if it is not renewed)
+      </span>
+      <span class={`left ${isLow ? 'low' : ''}`} aria-hidden="true">
+        <span style={{ inlineSize: `${Math.min(100, (100 * leftMs) / leaseMs)}%` }} />
+      </span>
+    </>
   );
 }
 

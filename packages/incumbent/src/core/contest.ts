@@ -214,6 +214,12 @@ export interface Snapshot {
   readonly request: LeaderRequest | undefined;
   /** D of the present record, in ms, where there is a lease. */
   readonly leaseMs: number | undefined;
+  /**
+   * For how much longer the record protects its leader if it is not renewed, in ms. The leader's own belief ends
+   * before. Undefined without a leader, and where a session protects it. One look at a store that tells no
+   * age sees the whole lease.
+   */
+  readonly leaseLeftMs?: number;
   /** True when the store can prove that the holder is dead. */
   readonly holderGone: boolean;
   /** Until then only `for` may take the seat. Without `for`, no candidate may. */

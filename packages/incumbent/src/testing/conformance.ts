@@ -40,8 +40,8 @@ export interface ConformanceContext<Subject> {
   readonly leaseMs: number;
   /** Another handle on the same store, as another process would have it. */
   open(election?: string): Promise<Subject>;
-  /** Lets time pass. */
-  wait(ms: number): Promise<void>;
+  /** Lets time pass. By the machine's clocks no longer than until `settled` has settled. */
+  wait(ms: number, settled?: Promise<unknown>): Promise<void>;
   /** From now on the store hears nothing of this handle, as if its process had died. */
   silence(subject: Subject): Promise<void>;
   /** Called when the scenario is over, the last one first. */
@@ -147,9 +147,14 @@ async function runScenario<Subject>(
   }
 }
 
-function sleep(ms: number): Promise<void> {
+function sleep(ms: number, settled?: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms);
+    const timer = setTimeout(resolve, ms);
+    const wake = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    settled?.then(wake, wake);
   });
 }
 

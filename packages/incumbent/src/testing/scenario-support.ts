@@ -70,7 +70,7 @@ export async function within<T>(context: Context, leases: number, promise: Promi
     if (context.clock.monotonicMs() - startMs > leases * context.leaseMs) {
       throw new Error(`not done within ${leases} leases of ${context.leaseMs} ms`);
     }
-    await context.wait(context.leaseMs / 50);
+    await context.wait(context.leaseMs / 50, promise);
   }
   return promise;
 }

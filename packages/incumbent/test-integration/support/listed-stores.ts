@@ -1,10 +1,12 @@
 /** Every store that lists its elections, with the means for a test to spoil it. */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { Storage } from '@google-cloud/storage';
-import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import type { Interceptor } from '@grpc/grpc-js';
+import { Client, credentials, InterceptingCall, Metadata } from '@grpc/grpc-js';
 import type { RedisServer } from '@incumbent/servers';
 import {
   etcdAvailable,
@@ -131,6 +133,14 @@ async function startOnPostgres(): Promise<RunningListedStore> {
   const server = await startPostgres();
   const pool = new pg.Pool({ connectionString: server.url });
   const readers: pg.Pool[] = [];
+  let sent = 0;
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...words: unknown[]) => unknown;
+    client.query = ((...words: unknown[]) => {
+      sent += 1;
+      return query(...words);
+    }) as typeof client.query;
+  });
   await pool.query(schema());
   const damage = (name: string) =>
     pool.query('update incumbent_election set record = $2 where name = $1', [name, '{']);
@@ -147,6 +157,7 @@ async function startOnPostgres(): Promise<RunningListedStore> {
       pool.query("insert into incumbent_election (name, version) values ('other-looked-at', 'x')"),
     damage,
     damageLease: damage,
+    requests: async () => sent,
     async close() {
       await Promise.all([pool, ...readers].map((each) => each.end()));
       await server.close();
@@ -239,8 +250,14 @@ function redisParts(servers: readonly RedisServer[], backend: Backend, prefix = 
 async function startOnEtcd(): Promise<RunningListedStore> {
   const server = await startEtcd();
   const clients: Client[] = [];
+  let sent = 0;
+  const count: Interceptor = (options, nextCall) => {
+    sent += 1;
+    return new InterceptingCall(nextCall(options));
+  };
   const client = () => {
-    const made = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
+    const address = `127.0.0.1:${server.port}`;
+    const made = new Client(address, credentials.createInsecure(), { interceptors: [count] });
     clients.push(made);
     return made;
   };
@@ -269,6 +286,7 @@ async function startOnEtcd(): Promise<RunningListedStore> {
     },
     damage: (election) => server.etcdctl('put', `${records}${election}`, '{'),
     damageLease: (name) => server.etcdctl('put', `elections/incumbent/lease/${name}`, '{'),
+    requests: async () => sent,
     async close() {
       for (const each of clients) each.close();
       await server.close();
@@ -304,11 +322,21 @@ async function startOnZooKeeper(layout: ZooKeeperLayout): Promise<RunningListedS
     },
     damage: (election) => client.set(nodeOf(election), broken),
     damageLease: (name) => client.set(`${root}/.leases/${name}`, broken),
+    requests: () => receivedBy(server.port),
     async close() {
       await Promise.all(clients.map((each) => each.close()));
       await server.close();
     },
   };
+}
+
+/** By the server's own count, with pings and this question. */
+async function receivedBy(port: number): Promise<number> {
+  const socket = connectTo({ port, host: '127.0.0.1' });
+  socket.write('srvr');
+  let text = '';
+  for await (const chunk of socket.setEncoding('utf8')) text += chunk;
+  return Number(/^Received: (\d+)$/m.exec(text)?.[1]);
 }
 
 async function startOnKubernetes(): Promise<RunningListedStore> {

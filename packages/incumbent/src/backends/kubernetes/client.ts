@@ -76,6 +76,7 @@ export interface LeaseMetadata {
   readonly resourceVersion?: string;
   readonly uid?: string;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** `coordination.k8s.io/v1` Lease, as far as we look into it. All other fields in it are kept. */

@@ -7,6 +7,7 @@ import { Refusals } from './errors.ts';
 import { leaseLister } from './lister.ts';
 import type { KubernetesGuard, KubernetesOptions } from './options.ts';
 import { checkNamespace, checkOptions, leaseNameOf, partNameOf } from './options.ts';
+import { labelOf, readAllLeases } from './read-all.ts';
 import { KubernetesStore } from './store.ts';
 import { LeaseWatches } from './watches.ts';
 
@@ -54,8 +55,12 @@ export function kubernetes(
     description: `Leases in the namespace "${namespace}" of ${api.url}`,
     openStore: (scope) => new KubernetesStore(shared, scope, leaseNameOf(scope.election, options)),
     leases: {
-      open: (scope) =>
-        new KubernetesStore(shared, scope, partNameOf(scope.election, options), true),
+      open: (scope) => {
+        const { election } = scope;
+        const name = partNameOf(election, options);
+        return new KubernetesStore(shared, scope, name, labelOf(election));
+      },
+      readAll: readAllLeases(shared),
     },
     list: leaseLister({
       ...{ api, namespace, refusals },

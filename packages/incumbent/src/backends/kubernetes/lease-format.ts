@@ -19,6 +19,9 @@ export const tokenAnnotation = 'incumbent.dev/token';
 /** The spec that was written together with the record. */
 export const specAnnotation = 'incumbent.dev/spec';
 
+/** The leases of one name have one value of this label. */
+export const shardsLabel = 'incumbent.dev/shards';
+
 /** Larger records are packed. */
 const largestPlainBytes = 32 * 1024;
 /** API servers take 256 KiB of annotations in total, keys and values together. */
@@ -41,6 +44,8 @@ export interface LeaseFormat {
   /** For errors. */
   readonly location: string;
   readonly timing: Timing;
+  /** Given for a lease of shards. */
+  readonly label?: string | undefined;
 }
 
 /**
@@ -120,7 +125,12 @@ export function leaseOfRecord(
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     ...base,
-    metadata: { name: leaseName, ...base?.metadata, annotations },
+    metadata: {
+      ...{ name: leaseName, ...base?.metadata, annotations },
+      ...(format.label !== undefined && {
+        labels: { ...base?.metadata.labels, [shardsLabel]: format.label },
+      }),
+    },
     spec,
   };
 }

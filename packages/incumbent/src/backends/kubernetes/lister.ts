@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../base/errors.ts';
 import { deriveTiming } from '../../base/timing.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
-import type { ApiResponse, KubernetesApi, Lease } from './client.ts';
+import type { KubernetesApi, Lease } from './client.ts';
 import { asLease } from './client.ts';
 import type { Refusals } from './errors.ts';
 import { electionOfLease, recordOfLease } from './lease-format.ts';
@@ -21,6 +21,33 @@ interface LeaseList {
 }
 
 /**
+ * One page of a list. It is read from the quorum, like a single Lease.
+ * @param labelSelector which of them. Empty: all
+ */
+export async function listLeases(
+  { api, namespace, refusals }: Omit<LeasesOf, 'leaseNameOf'>,
+  labelSelector: string,
+  after: unknown,
+  signal: AbortSignal,
+): Promise<{ readonly items: readonly Lease[]; readonly next: unknown }> {
+  const query = new URLSearchParams({ limit: String(leasesAPage) });
+  if (labelSelector !== '') query.set('labelSelector', labelSelector);
+  if (after !== undefined) query.set('continue', String(after));
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases?${query}`;
+  const response = await api.request({ method: 'GET', path, signal });
+  const { items, metadata } = (response.body ?? {}) as LeaseList;
+  if (response.status === 410) {
+    throw new StoreUnavailableError(
+      `the API server ${api.url} has forgotten where this listing stood (410): list again`,
+    );
+  }
+  if (response.status !== 200 || !Array.isArray(items)) throw refusals.error('list', response);
+  refusals.allowed('list');
+  const found = items.map(asLease).filter((lease) => lease !== undefined);
+  return { items: found, next: metadata?.continue || undefined };
+}
+
+/**
  * The Leases of the namespace with our annotations. Others are heartbeats of nodes, or elections that
  * only Go programs hold: nothing tells these two apart.
  */
@@ -29,27 +56,10 @@ export function leaseLister({ api, namespace, refusals, leaseNameOf }: LeasesOf)
   return {
     async page(after, _wanted, signal): Promise<LeasePage> {
       signal.throwIfAborted();
-      const query = new URLSearchParams({ limit: String(leasesAPage) });
-      if (after !== undefined) query.set('continue', String(after));
-      const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases?${query}`;
-      const response = await api.request({ method: 'GET', path, signal });
-      const { items, next } = listIn(response);
+      const { items, next } = await listLeases({ api, namespace, refusals }, '', after, signal);
       return { elections: items.flatMap((lease) => listed(lease) ?? []), next };
     },
   };
-
-  function listIn(response: ApiResponse): { items: readonly Lease[]; next: unknown } {
-    const { items, metadata } = (response.body ?? {}) as LeaseList;
-    if (response.status === 410) {
-      throw new StoreUnavailableError(
-        `the API server ${api.url} has forgotten where this listing stood (410): list again`,
-      );
-    }
-    if (response.status !== 200 || !Array.isArray(items)) throw refusals.error('list', response);
-    refusals.allowed('list');
-    const found = items.map(asLease).filter((lease) => lease !== undefined);
-    return { items: found, next: metadata?.continue || undefined };
-  }
 
   /** @returns undefined for a Lease that is not ours */
   function listed(lease: Lease): ListedLease | undefined {

@@ -41,11 +41,9 @@ export class KubernetesStore implements LeaseStore {
    */
   readonly #seen = new Map<Version, Lease>();
   readonly #unwatch = new Set<() => void>();
-  readonly #isPart: boolean;
 
-  /** @param isPart true: an election may have a Lease of the same name */
-  constructor(shared: Shared, scope: Scope, leaseName: string, isPart = false) {
-    this.#isPart = isPart;
+  /** @param label for a lease of shards. An election may have a Lease of the same name */
+  constructor(shared: Shared, scope: Scope, leaseName: string, label?: string) {
     this.leaseName = leaseName;
     this.#shared = shared;
     this.#scope = scope;
@@ -53,7 +51,12 @@ export class KubernetesStore implements LeaseStore {
       election: scope.election,
       location: `the Lease ${shared.namespace}/${leaseName}`,
       timing: scope.timing,
+      label,
     };
+  }
+
+  get label(): string | undefined {
+    return this.#format.label;
   }
 
   get hintsWork(): boolean {
@@ -61,7 +64,11 @@ export class KubernetesStore implements LeaseStore {
   }
 
   async read(signal: AbortSignal): Promise<Reading> {
-    const lease = await this.#get(signal);
+    return this.see(await this.#get(signal));
+  }
+
+  /** @param lease as a request has just found it. Undefined: it is not there */
+  see(lease: Lease | undefined): Reading {
     this.#shared.watches.ensure(this.leaseName, lease?.metadata.resourceVersion);
     return this.#readingOf(lease);
   }
@@ -150,7 +157,7 @@ export class KubernetesStore implements LeaseStore {
   #readingOf(lease: Lease | undefined): Reading {
     if (lease === undefined) return { record: undefined, version: absent };
     const record = recordOfLease(lease, this.#format);
-    if (this.#isPart && record !== undefined) requireOf(this.#format, record);
+    if (this.label !== undefined && record !== undefined) requireOf(this.#format, record);
     return { record, version: this.#remember(lease) };
   }
 

@@ -176,7 +176,7 @@ from (select ${life} as life) as present
     readMany: `
 select ${columns}, wanted.name
 from (select ${life} as life) as present
-  cross join json_array_elements_text($1::json) as wanted (name)
+  cross join json_array_elements_text($1::text::json) as wanted (name)
   left join ${sql} as election on election.name = wanted.name
   left join ${sql} as marker on marker.name = '' and marker.life = present.life`,
     beginLife: `

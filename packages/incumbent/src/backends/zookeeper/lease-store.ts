@@ -10,6 +10,7 @@
  *
  * Nothing is ephemeral: a session that is lost takes nothing along.
  */
+import { setMaxListeners } from 'node:events';
 import { RecordDamagedError, StoreUnsuitableError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { unlessAborted } from '../../base/wait.ts';
@@ -62,6 +63,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   ): Promise<readonly (Reading | Error)[]> {
     const [first] = stores;
     if (first === undefined) return [];
+    setMaxListeners(0, signal);
     const [, readings] = await Promise.all([
       first.#sync(signal),
       inParallel(stores, readsAtOnce, async (store) => {
@@ -114,14 +116,15 @@ export class ZooKeeperLeaseStore implements LeaseStore {
       });
       try {
         const found = watched.value;
-        const now = `${id} ${found?.stat.mzxid}`;
-        if (now !== seen) hint();
-        seen = now;
         if (id === undefined) {
           id = idIn(found);
           // From now on the node beside it tells.
           if (id !== undefined) return;
-        } else if (found === undefined) {
+        }
+        const now = `${id} ${found?.stat.mzxid}`;
+        if (now !== seen) hint();
+        seen = now;
+        if (id !== undefined && found === undefined) {
           id = undefined;
           throw new Error(`${path} was deleted or made anew`);
         }

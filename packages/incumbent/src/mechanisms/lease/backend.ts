@@ -37,7 +37,10 @@ export interface LeaseBackendOptions<Guard> {
    * Left out: `backend.elections()` says that this kind of store does not list them.
    */
   readonly list?: LeaseLister | string;
-  /** What differs from `openStore`, and from a read for each lease, some of them at once. */
+  /**
+   * Parts of `backend.leases` that differ. Left out: `openStore`, and a read for each lease, 32 at
+   * once.
+   */
   readonly leases?: Partial<Leases>;
 }
 

@@ -58,6 +58,7 @@ export function snapshotOf(
     view: viewOf(sighting, leftMs > 0, wallMs),
     ...toldBy(record, wallMs),
     leaseMs: record?.holding === undefined ? undefined : record.leaseMs,
+    ...(leftMs > 0 && { leaseLeftMs: leftMs }),
     holderGone: record?.holding !== undefined && leftMs <= 0,
     ...settlingIn(store, scope, sighting),
   };

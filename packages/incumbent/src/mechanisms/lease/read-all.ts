@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ElectionError, MisuseError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import type { LeaseStore, Leases, Reading } from './store.ts';
@@ -9,6 +10,8 @@ import type { LeaseStore, Leases, Reading } from './store.ts';
 export function readEach(atOnce: number = 32): Leases['readAll'] {
   return (stores, signal) => {
     let hasFailed = false;
+    // Each read listens.
+    setMaxListeners(0, signal);
     return inParallel(stores, atOnce, async (store) => {
       // The result is known, so the rest need not be asked for.
       if (hasFailed) throw new Error('another read has failed');
