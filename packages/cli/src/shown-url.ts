@@ -6,10 +6,11 @@ import { locateStore } from './store-url.ts';
 /**
  * A value of `--store` in the form that people are shown, and that a history has on file: without secrets.
  * Asks no server, and loads no client.
+ * @param option undefined: the store that commands use without `--store`
  * @throws CommandError
  */
 export async function shownUrl(
-  option: string,
+  option: string | undefined,
   { env, cwd, platform }: { env: Environment; cwd: string; platform: NodeJS.Platform },
 ): Promise<string> {
   const location = locateStore(option, cwd, systemProbe(env, platform));

@@ -2,14 +2,13 @@ import { readFile, stat } from 'node:fs/promises';
 import { BlockList, isIPv6 } from 'node:net';
 import { parseDuration } from 'incumbent';
 import type { Context } from '../context.ts';
+import type { PageStore } from '../dashboard/page-store.ts';
+import { pageStores } from '../dashboard/page-store.ts';
 import { openPast } from '../dashboard/past.ts';
 import { storeIndexOf } from '../dashboard/query.ts';
-import { ShowStore } from '../dashboard/show-store.ts';
 import type { ShownLease } from '../dashboard/shown.ts';
 import { readSteering, requireShown, steer } from '../dashboard/steer.ts';
 import { exitCodes, UsageError } from '../failure.ts';
-import { openStores } from '../follow/open-stores.ts';
-import { StoreFollower } from '../follow/store-follower.ts';
 import type { DashboardOptions, ListenAddress } from '../options.ts';
 import { toJson } from '../terminal/text.ts';
 import { LiveValues } from '../web/live-values.ts';
@@ -20,23 +19,19 @@ const defaultAddress: ListenAddress = { host: '127.0.0.1', port: 7070 };
 
 /** Serves the page until a signal ends it. */
 export async function dashboard(options: DashboardOptions, context: Context): Promise<number> {
-  const { signal, stdout } = context;
+  const { signal, stdout, stderr } = context;
   const { listen: address = defaultAddress, allowSteering = false, timeout } = options;
   const timeoutMs = parseDuration('--timeout', timeout);
   const security = await readSecurity(options, address);
-  const stores = await openStores(options.store, timeoutMs, context);
+  const live = new LiveValues();
+  const stores = await pageStores(options.store, live, context);
   const past =
     options.history === undefined ? undefined : openPast(options.history, stores, context);
-  const live = new LiveValues();
-  const followers = stores.map(
-    (open, index) =>
-      new StoreFollower({ open, timeoutMs, signal }, new ShowStore(index, open, live)),
-  );
   live.set('page', { steering: allowSteering, history: past !== undefined });
   const server = await servePage({
     ...{ address, page: 'dashboard', live, ...security },
     read: {
-      '/lease': (query) => shownLease(query, followers),
+      '/lease': (query) => shownLease(query, stores),
       ...(past !== undefined && { '/history': past.answer }),
     },
     ...(allowSteering && {
@@ -50,7 +45,13 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
   const { url } = server;
   stdout.write(options.json ? `${toJson({ event: 'serving', url })}\n` : `open ${url}\n`);
   try {
-    await Promise.all(followers.map((follower) => follower.run()));
+    await Promise.all(
+      stores.map((store) =>
+        store.run(context, timeoutMs, (why) => {
+          stderr.write(`${store.url}: ${why}; the page shows it as soon as it answers\n`);
+        }),
+      ),
+    );
     signal.throwIfAborted();
     return exitCodes.ok;
   } finally {
@@ -59,9 +60,9 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
   }
 }
 
-function shownLease(query: URLSearchParams, followers: readonly StoreFollower[]): ShownLease {
-  const follower = followers[storeIndexOf(query)];
-  return { leftMs: follower?.leaseLeftMs(query.get('election') ?? '') ?? null };
+function shownLease(query: URLSearchParams, stores: readonly PageStore[]): ShownLease {
+  const store = stores[storeIndexOf(query)];
+  return { leftMs: store?.leaseLeftMs(query.get('election') ?? '') ?? null };
 }
 
 type Security = Pick<PageOptions, 'credentials' | 'tls' | 'names'>;

@@ -1,6 +1,6 @@
 /** The terms before those that the stores keep, from the file of `incumbent record`. */
 import { resolve } from 'node:path';
-import type { Context, OpenStore } from '../context.ts';
+import type { Context } from '../context.ts';
 import { HistoryError } from '../history/history-file.ts';
 import type { Place } from '../history/history-reader.ts';
 import { HistoryReader } from '../history/history-reader.ts';
@@ -19,7 +19,11 @@ export interface Past {
 }
 
 /** @throws HistoryError */
-export function openPast(file: string, stores: readonly OpenStore[], { cwd }: Context): Past {
+export function openPast(
+  file: string,
+  stores: readonly { readonly url: string }[],
+  { cwd }: Context,
+): Past {
   const reader = new HistoryReader(resolve(cwd, file), loadSqlite(cwd));
   return {
     answer(query) {

@@ -9,21 +9,23 @@ import { electionKey } from './shown.ts';
 /** Shows one store and its elections to any number of browsers. */
 export class ShowStore implements StoreListener {
   readonly #index: number;
-  readonly #open: OpenStore;
+  readonly #url: string;
   readonly #live: LiveValues;
-  readonly #candidateLeaseMs: number;
+  #candidateLeaseMs: number = deriveTiming({}).leaseMs;
 
-  constructor(index: number, open: OpenStore, live: LiveValues) {
+  constructor(index: number, url: string, live: LiveValues) {
     this.#index = index;
-    this.#open = open;
+    this.#url = url;
     this.#live = live;
-    this.#candidateLeaseMs = deriveTiming({}, open.backend.limits).leaseMs;
+  }
+
+  onOpen({ backend }: OpenStore): void {
+    this.#candidateLeaseMs = deriveTiming({}, backend.limits).leaseMs;
   }
 
   onStore(reading: StoreReading): void {
-    const { url, backend } = this.#open;
     const shown: ShownStore = {
-      ...{ ...reading, index: this.#index, url, kind: backend.kind },
+      ...{ ...reading, index: this.#index, url: this.#url },
       nowUnixMs: Date.now(),
     };
     this.#live.set(`store:${this.#index}`, shown);

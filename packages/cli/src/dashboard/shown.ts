@@ -4,7 +4,6 @@
 export interface ShownStore {
   readonly index: number;
   readonly url: string;
-  readonly kind: string;
   /** When all of its elections were last read; null: never yet. */
   readonly seenUnixMs: number | null;
   /** Why what is shown is old; null: it is not. */

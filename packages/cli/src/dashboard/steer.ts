@@ -4,11 +4,12 @@ import { end } from '../commands/end.ts';
 import { init } from '../commands/init.ts';
 import { transfer } from '../commands/transfer.ts';
 import { vacate } from '../commands/vacate.ts';
-import type { Context, OpenStore } from '../context.ts';
+import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import type { ElectionQuestion } from '../options.ts';
 import type { LiveValues } from '../web/live-values.ts';
 import { ActionError } from '../web/page-server.ts';
+import type { PageStore } from './page-store.ts';
 import type { ShownElection, SteeringOf } from './shown.ts';
 import { electionKey } from './shown.ts';
 
@@ -19,7 +20,7 @@ import { electionKey } from './shown.ts';
  */
 export async function steer(
   steering: SteeringOf,
-  stores: readonly OpenStore[],
+  stores: readonly Pick<PageStore, 'open'>[],
   timeout: string,
   context: Context,
 ): Promise<string> {
@@ -32,11 +33,12 @@ export async function steer(
   };
   const store = stores[steering.store];
   if (store === undefined) throw new ActionError(`there is no store ${steering.store}`);
+  const { open } = store;
   const options = { election: steering.election, timeout, operands: [] };
   try {
     await perform(steering, options, {
       ...context,
-      ...{ stdout: hear, stderr: hear, openStore: async () => store },
+      ...{ stdout: hear, stderr: hear, openStore: async () => open },
     });
   } catch (error) {
     throw new ActionError(describeFailure(error).message);

@@ -184,6 +184,41 @@ describe.each([
   });
 });
 
+test('a leader hands over by the keyboard alone', async () => {
+  const directory = join(scratch, 'keys');
+  await using elections = electionsOn(file(directory));
+  const first = await elections.lead('orders', 'first');
+  const next = elections.lead('orders', 'next');
+  const page = await open(await dashboard('--store', `file:${directory}`, '--allow-steering'));
+  await shows(page, 'orders', 'leader', 'first');
+  await tabTo(page, 'orders');
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Hand over to…' }).waitFor(patiently);
+  await tabTo(page, 'Hand over to…');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  // The focus is where it was.
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await tabTo(page, 'Do it');
+  await page.keyboard.press('Enter');
+  if (!first.signal.aborted) await once(first.signal, 'abort');
+  await first[Symbol.asyncDispose]();
+  await next;
+  await page.close();
+});
+
+/** Moves the focus on until it is on the link or button with this text. */
+async function tabTo(page: Page, text: string): Promise<void> {
+  const focused = () => page.evaluate(() => document.activeElement?.textContent);
+  for (let tabs = 0; (await focused()) !== text; tabs += 1) {
+    expect(tabs, `"${text}" cannot be reached by the key Tab`).toBeLessThan(60);
+    await page.keyboard.press('Tab');
+  }
+}
+
 describe('many elections', () => {
   const directory = join(scratch, 'many');
   const names = Array.from({ length: 1_000 }, (_, at) => `shard-${at}`);
@@ -451,6 +486,32 @@ test.skipIf(zooKeeperMissing !== undefined)(
         .waitFor(patiently);
       await row(page, 'orders').waitFor();
       await server.restart();
+      await page.getByRole('alert').waitFor({ state: 'detached', timeout: 120_000 });
+      await page.close();
+    } finally {
+      await server.close();
+    }
+  },
+);
+
+test.skipIf(zooKeeperMissing !== undefined)(
+  'a store that is away at the start: the page says so, shows the others, and shows it once it answers',
+  async () => {
+    const server = await startServer();
+    const directory = join(scratch, 'at-start');
+    try {
+      await using zk = await connect(server.connectionString);
+      await using elections = electionsOn(zookeeper(zk));
+      await elections.lead('orders', 'one');
+      await using others = electionsOn(file(directory));
+      await others.lead('reports', 'two');
+      await server.kill();
+      const stores = ['--store', server.connectionString, '--store', `file:${directory}`];
+      const page = await open(await dashboard(...stores, '--timeout', '3s'));
+      await shows(page, 'reports', 'leader', 'two');
+      await page.getByRole('alert').getByText('It has not been read yet').waitFor(patiently);
+      await server.restart();
+      await row(page, 'orders').waitFor({ timeout: 120_000 });
       await page.getByRole('alert').waitFor({ state: 'detached', timeout: 120_000 });
       await page.close();
     } finally {

@@ -127,6 +127,8 @@ function Spacer({ px }: { readonly px: number }) {
   );
 }
 
+const schemeOf = (store: number) => stores.value[store]?.url.split(':', 1)[0];
+
 function Row({ shown, index }: { readonly shown: ShownElection; readonly index: number }) {
   const { tone, words } = stateOf(shown);
   const { leader, sinceUnixMs, waiting, election, store } = shown;
@@ -141,7 +143,7 @@ function Row({ shown, index }: { readonly shown: ShownElection; readonly index: 
     >
       <Cell name="election">
         <a href={hrefOf(shown)}>{election}</a>
-        {stores.value.length > 1 && <small class="quiet"> {stores.value[store]?.kind}</small>}
+        {stores.value.length > 1 && <small class="quiet"> {schemeOf(store)}</small>}
       </Cell>
       <Cell name="state">
         <span class={`tone ${tone}`}>{words}</span>
