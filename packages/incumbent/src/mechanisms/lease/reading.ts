@@ -51,11 +51,9 @@ export class Observation {
 
   async read(signal: AbortSignal): Promise<Sighting> {
     const sentAtMs = this.#scope.clock.monotonicMs();
-    const reading = await readStore(this.#store, this.#scope, signal);
-    refuseShards(reading, this.#scope);
-    const sighting = this.see(reading);
+    const sighting = this.see(await readStore(this.#store, this.#scope, signal));
     this.#stoodAfterMs = sentAtMs;
-    return sighting;
+    return withoutShards(sighting, this.#scope);
   }
 
   /**
@@ -122,10 +120,7 @@ export class Lookout {
     this.wakeup.clear();
     const told = this.#told;
     this.#told = undefined;
-    if (told !== undefined) {
-      refuseShards(told, this.#scope);
-      return this.#observation.see(told);
-    }
+    if (told !== undefined) return withoutShards(this.#observation.see(told), this.#scope);
     this.#isReading = true;
     try {
       return await this.#observation.read(signal);
@@ -143,8 +138,8 @@ export class Lookout {
  * A term would leave the shards out of the record.
  * @throws InvalidOptionError
  */
-function refuseShards({ record }: Reading, { election }: Pick<Scope, 'election'>): void {
-  if (record?.shards !== undefined || true) return;
+function withoutShards(sighting: Sighting, { election }: Scope): Sighting {
+  if (sighting.record?.shards === undefined) return sighting;
   throw new InvalidOptionError(
     `the name "${election}" belongs to shards: its record says which shards a process owns; use ` +
       'another name for the election',
