@@ -2,8 +2,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { PostgresServer, RedisServer } from '@incumbent/servers';
-import { postgresAvailable, redisAvailable, startPostgres, startRedis } from '@incumbent/servers';
+import type { EtcdServer, PostgresServer, RedisServer } from '@incumbent/servers';
+import {
+  etcdAvailable,
+  postgresAvailable,
+  redisAvailable,
+  startEtcd,
+  startPostgres,
+  startRedis,
+} from '@incumbent/servers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ShardProcesses } from './support/processes.ts';
 
@@ -16,6 +23,7 @@ interface Store {
 let directory: string;
 let database: PostgresServer | undefined;
 let cache: RedisServer | undefined;
+let keys: EtcdServer | undefined;
 
 const stores: Readonly<Record<string, Store>> = {
   file: {
@@ -48,6 +56,16 @@ const stores: Readonly<Record<string, Store>> = {
       await cache?.close();
     },
   },
+  etcd: {
+    missing: etcdAvailable(),
+    async open() {
+      keys = await startEtcd();
+      return `127.0.0.1:${keys.port}`;
+    },
+    async close() {
+      await keys?.close();
+    },
+  },
 };
 
 describe.each(Object.entries(stores))('on %s', (kind, { missing, open, close }) => {
@@ -63,7 +81,7 @@ describe.each(Object.entries(stores))('on %s', (kind, { missing, open, close }) 
   test.skipIf(missing !== undefined)(
     'processes share the shards, and those of one that is killed or drained go to the others',
     async () => {
-      processes = new ShardProcesses([kind, where], 64, '2s');
+      processes = new ShardProcesses([kind, where], 64, kind === 'etcd' ? '6s' : '2s');
       await Promise.all(['a', 'b', 'c'].map((id) => processes?.start(id)));
       await processes.until(() => processes?.isEven === true);
       const first = processes.spells.length;

@@ -3,7 +3,7 @@ import { createElection, InvalidOptionError } from 'incumbent';
 import { memory } from 'incumbent/memory';
 import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Shards, ShardsOptions, ShardTerm } from '../src/index.ts';
+import type { Shards, ShardsOptions, ShardsView, ShardTerm } from '../src/index.ts';
 import { createShards, ListDiffersError } from '../src/index.ts';
 
 /** The members of one test, on one simulated store and clock. */
@@ -293,8 +293,8 @@ test('a process that owns nothing sees which process owns what', async () => {
   const views = client.observe();
   expect((await settledWith(group, views.next())).value?.unowned).toHaveLength(12);
   await group.clock.advance('20s');
-  const { value: view } = await settledWith(group, views.next());
-  expect(view?.members.map(({ id, owns }) => [id, owns]).sort()).toEqual([
+  const view: ShardsView<number> = (await settledWith(group, views.next())).value!;
+  expect(view.members.map(({ id, owns }) => [id, owns]).sort()).toEqual([
     ['a', 6],
     ['b', 6],
   ]);

@@ -10,6 +10,7 @@ const required: readonly string[] = [
   'joined',
   'hooks run',
   'works that return early',
+  'crashes',
   'killed right after a write',
   'leaves: drain',
   'leaves: close',

@@ -342,6 +342,7 @@ export class ShardsSimulation implements Simulation {
   kill(process: MemberProcess): void {
     if (!process.alive) return;
     this.trace.add(this.world.nowMs, process.name, 'is killed');
+    this.coverage.count('crashes');
     process.alive = false;
     this.#deadSinceMs.set(process.number, this.world.nowMs);
     for (const entry of this.guarantees.terms) {

@@ -3,7 +3,7 @@ import type { guarantees } from './guarantees.ts';
 
 export const variants: readonly Variant<keyof typeof guarantees>[] = [
   {
-    name: 'a coordinator of shards grants before all slots are sealed',
+    name: 'shards: a coordinator grants before all slots are sealed',
     edits: [
       {
         file: 'coordinator.js',
@@ -19,7 +19,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens'],
   },
   {
-    name: 'a coordinator of shards seals over a higher seal',
+    name: 'shards: a coordinator seals over a higher seal',
     edits: [
       {
         file: 'slot.js',
@@ -30,7 +30,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens', 'standing'],
   },
   {
-    name: 'a coordinator of shards forgets a write that had no answer',
+    name: 'shards: a coordinator forgets a write that had no answer',
     edits: [
       {
         file: 'seen-slot.js',
@@ -46,7 +46,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens'],
   },
   {
-    name: 'a slot is vacated before its holder has stopped to believe',
+    name: 'shards: a slot is vacated before its holder has stopped to believe',
     edits: [
       {
         file: 'seen-slot.js',
@@ -57,7 +57,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens'],
   },
   {
-    name: 'a shard is given up before its work has settled',
+    name: 'shards: a shard is given up before its work has settled',
     edits: [
       {
         file: 'stay.js',
@@ -69,7 +69,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens'],
   },
   {
-    name: 'a late answer of a slot counts',
+    name: 'shards: a late answer of a slot counts',
     edits: [
       {
         file: 'extended-store.js',
@@ -85,7 +85,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens'],
   },
   {
-    name: 'an entry is deleted before another slot has the shard',
+    name: 'shards: an entry is deleted before another slot has the shard',
     edits: [
       {
         file: 'plan.js',
@@ -96,7 +96,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['standing'],
   },
   {
-    name: 'tokens of shards rise in their slots alone',
+    name: 'shards: tokens of shards rise in their slots alone',
     edits: [
       {
         file: 'ledger.js',
@@ -112,7 +112,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['tokens', 'effects'],
   },
   {
-    name: 'work for a shard begins although its process stood still',
+    name: 'shards: work for a shard begins although its process stood still',
     edits: [
       {
         file: 'shard-work.js',
@@ -123,7 +123,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner'],
   },
   {
-    name: 'a vacated slot that got no answer is left',
+    name: 'shards: a vacated slot that got no answer is left',
     edits: [
       {
         file: 'coordinator.js',
@@ -134,7 +134,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['balance', 'drain', 'settling'],
   },
   {
-    name: 'shards do not stay where they are',
+    name: 'shards: shards do not stay where they are',
     edits: [
       {
         file: 'assign.js',
@@ -145,7 +145,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['rest', 'moves', 'balance'],
   },
   {
-    name: 'a member that leaves is granted shards',
+    name: 'shards: a member that leaves is granted shards',
     edits: [
       {
         file: 'plan.js',

@@ -16,7 +16,8 @@ const handle = createShards({
   name: 'queues',
   backend,
   shards: Number(shards),
-  lease,
+  // On etcd the lease is that of the session.
+  ...(kind === 'etcd' ? {} : { lease }),
   candidate: { id, addresses: [`${id}:80`] },
   init: 'auto',
   onTrouble: ({ what, error }) => process.stderr.write(`${id}: ${what}: ${error}\n`),
@@ -50,6 +51,12 @@ async function openBackend() {
     const { default: pg } = await import('pg');
     const client = new pg.Pool({ connectionString: where });
     return { backend: postgres(client, { clockStep: 0 }), close: () => client.end() };
+  }
+  if (kind === 'etcd') {
+    const { etcd } = await import('incumbent/etcd');
+    const { Client, credentials } = await import('@grpc/grpc-js');
+    const client = new Client(where, credentials.createInsecure());
+    return { backend: etcd(client, { ttl: lease }), close: async () => client.close() };
   }
   const { redis } = await import('incumbent/redis');
   const { createClient } = await import('redis');
