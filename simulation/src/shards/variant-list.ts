@@ -105,8 +105,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       },
       {
         file: 'slot.js',
-        find: 'require(token > slot.highest, `token ${token} is not above ${slot.highest}`);',
-        replace: '',
+        find: 'require(token > slot.highest,',
+        replace: 'require(true,',
       },
     ],
     breaks: ['tokens', 'effects'],
