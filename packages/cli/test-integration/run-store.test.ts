@@ -218,7 +218,7 @@ test.concurrent.for([
   [
     'a record of a newer version',
     'RECORD_TOO_NEW',
-    (text: string) => text.replace('"format":1,"election"', '"format":2,"election"'),
+    (text: string) => text.replace('"format":1,"election"', '"format":3,"election"'),
   ],
 ] as const)(
   '%s: 69, which file it is, and it stays as it is',

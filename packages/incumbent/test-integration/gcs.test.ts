@@ -313,7 +313,7 @@ describe.concurrent('bytes', () => {
 
   test('that a newer version has written are refused, and left alone', async () => {
     await using opened = open();
-    const record = '{"format":2}';
+    const record = '{"format":3}';
     const entry = goEntry({ electionNumber: 1n, record });
     server.bucket.put(opened.name, Buffer.from(encodeEntry(entry)), {}, Date.now());
     await expect(opened.campaign()).rejects.toThrow('update this program');

@@ -120,10 +120,10 @@ test('a record of a newer format is refused by name', async () => {
   const disk = new MemoryDisk();
   await swapOn(openOn(disk), 1n);
   const path = recordPath(directory, 1);
-  disk.put(path, disk.contentOf(path)!.toString().replace('\n{"format":1', '\n{"format":2'));
+  disk.put(path, disk.contentOf(path)!.toString().replace('\n{"format":1', '\n{"format":3'));
   await expect(openOn(disk).read(forever)).rejects.toThrow(RecordTooNewError);
   disk.put(path, disk.contentOf(path)!.toString().replace('"nonce"', '"nine"'));
-  disk.put(path, disk.contentOf(path)!.toString().replace('\n{"format":2', '\n{"format":1'));
+  disk.put(path, disk.contentOf(path)!.toString().replace('\n{"format":3', '\n{"format":1'));
   await expect(openOn(disk).read(forever)).rejects.toThrow(`${path} is not an election record`);
 });
 
