@@ -31,8 +31,7 @@ const shards = createShards({
   },
 });
 
-process.once('SIGTERM', async () => {
-  await shards.drain();
-  connection.disconnect();
+process.once('SIGTERM', () => {
+  void shards.drain().then(() => connection.disconnect());
 });
 await shards.joined;

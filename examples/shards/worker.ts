@@ -23,9 +23,9 @@ const shards = createShards({
   onTrouble: ({ what, error }) => console.error(what, error),
 });
 
-process.once('SIGTERM', async () => {
-  await shards.drain(); // moves the queues of this process to the others
-  await pool.end();
+process.once('SIGTERM', () => {
+  // moves the queues of this process to the others
+  void shards.drain().then(() => pool.end());
 });
 await shards.joined;
 

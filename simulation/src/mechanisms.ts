@@ -7,14 +7,7 @@ import { redisFailover } from './redis-failover/mechanism.ts';
 import { shards } from './shards/mechanism.ts';
 
 /** All that is simulated, in the order in which the commands run it. */
-export const mechanisms: readonly Mechanism[] = [
-  lease,
-  queue,
-  lock,
-  node,
-  shards,
-  redisFailover,
-];
+export const mechanisms: readonly Mechanism[] = [lease, queue, lock, node, shards, redisFailover];
 
 export function mechanismNamed(name: string): Mechanism {
   const found = mechanisms.find((mechanism) => mechanism.name === name);

@@ -81,8 +81,9 @@ describe.each(Object.entries(stores))('on %s', (kind, { missing, open, close }) 
   test.skipIf(missing !== undefined)(
     'processes share the shards, and those of one that is killed or drained go to the others',
     async () => {
-      processes = new ShardProcesses([kind, where], 64, kind === 'etcd' ? '6s' : '2s');
-      await Promise.all(['a', 'b', 'c'].map((id) => processes?.start(id)));
+      const own = new ShardProcesses([kind, where], 64, kind === 'etcd' ? '6s' : '2s');
+      processes = own;
+      await Promise.all(['a', 'b', 'c'].map((id) => own.start(id)));
       await processes.until(() => processes?.isEven === true);
       const first = processes.spells.length;
 

@@ -1,8 +1,9 @@
 /** Processes that share shards on a real store, and the judge of what they say. */
-import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('shard-process.mjs', import.meta.url));
@@ -21,7 +22,7 @@ export class ShardProcesses {
   readonly #store: readonly [kind: string, where: string];
   readonly #shards: number;
   readonly #lease: string;
-  readonly #running = new Map<string, ChildProcessWithoutNullStreams>();
+  readonly #running = new Map<string, ChildProcessByStdio<Writable, Readable, null>>();
   #listeners: (() => void)[] = [];
   /** The other words of each process. */
   readonly said: Map<string, string[]> = new Map();
@@ -35,9 +36,8 @@ export class ShardProcesses {
   /** Resolves when it has joined, or was refused. */
   async start(id: string, shards: number = this.#shards): Promise<void> {
     const child = spawn(process.execPath, [program, ...this.#store, id, `${shards}`, this.#lease], {
-      stdio: 'pipe',
+      stdio: ['pipe', 'pipe', 'inherit'],
     });
-    child.stderr.pipe(process.stderr);
     // Otherwise a test would wait for its words.
     child.once('exit', (code) => this.#hear(id, `exited ${code}`));
     this.#running.set(id, child);

@@ -31,7 +31,8 @@ export function readAllLeases(leases: Omit<LeasesOf, 'leaseNameOf'>): Leases['re
     );
     return Promise.all(
       stores.map(
-        (store) => readings.get(store) ?? orItsFault(() => store.see(found.get(store.leaseName))),
+        async (store) =>
+          readings.get(store) ?? orItsFault(() => store.see(found.get(store.leaseName))),
       ),
     );
   };
