@@ -15,6 +15,8 @@ export interface Extension<State> {
   follow(before: Extended<State>, next: LeaseRecord): State;
   /** `next` has replaced that very version. */
   onWritten(written: Extended<State>): void;
+  /** True: the record was set back, so this process writes it no more. */
+  readonly isLost?: boolean;
   /** A read is about to be sent. */
   onReading?(): unknown;
   /**
@@ -70,7 +72,7 @@ export function extendedStore<State>(inner: LeaseStore, extension: Extension<Sta
     async swap(expected, next, signal): Promise<SwapResult> {
       const before = known.get(expected);
       // Too old to be remembered: it has moved since. The lease race reads again.
-      if (before === undefined) return { outcome: 'conflict' };
+      if (before === undefined || extension.isLost === true) return { outcome: 'conflict' };
       const state = extension.follow(before, next);
       // Slots are taken over all the time. Their history would be renewed with every confirmation.
       const record = { ...next, history: [], shards: extension.encode(state) };

@@ -35,6 +35,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   readonly #works = new Map<number, ShardWork<Shard>>();
   /** Shards whose belief is over, with their tokens, until the record is known to say so. */
   readonly #gaveUp = new Map<number, bigint>();
+  /** The last token of each shard whose end the record has shown. An entry never comes back from there. */
+  readonly #ended = new Map<number, bigint>();
   readonly #fenced = new Map<number, bigint>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
@@ -139,6 +141,10 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     return givenUp(fenced(presented(state, this.#presence), this.#fenced), this.#gaveUp);
   }
 
+  get isLost(): boolean {
+    return this.#wasSetBack;
+  }
+
   onReading(): bigint | undefined {
     return this.#confirmed?.changes;
   }
@@ -174,16 +180,35 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     this.#options.onChange();
   }
 
+  /** The record was set back. This stay ends with its next confirmation, and is left to run out. */
+  #loseSlot(): void {
+    this.#wasSetBack = true;
+    this.wake();
+  }
+
   /** Begins, stops and forgets work, as the confirmed record says. */
   #meet(term: Term, { entries }: SlotState): void {
     const live = new Map(entries.filter(isLive).map((entry) => [entry.shard, entry]));
-    for (const given of [this.#gaveUp, this.#fenced]) {
-      for (const [shard, token] of given) if (live.get(shard)?.token !== token) given.delete(shard);
+    for (const [shard, token] of this.#gaveUp) {
+      if (live.get(shard)?.token === token) continue;
+      this.#gaveUp.delete(shard);
+      this.#ended.set(shard, token);
+    }
+    for (const [shard, token] of this.#fenced) {
+      if (live.get(shard)?.token !== token) this.#fenced.delete(shard);
     }
     for (const [shard, work] of this.#works) {
-      if (live.get(shard)?.token !== work.token) work.stop('superseded');
+      if (live.get(shard)?.token === work.token) continue;
+      // No coordinator takes an entry away from a stay that lasts.
+      this.#loseSlot();
+      work.stop('superseded');
     }
     for (const [shard, entry] of live) {
+      if (entry.token <= (this.#ended.get(shard) ?? -1n)) {
+        // It was set back, and has changed since: another process may own the shard by now.
+        this.#loseSlot();
+        continue;
+      }
       const work = this.#works.get(shard);
       if (work !== undefined) {
         if (entry.state === 'asked') work.stop('handed-over');
