@@ -56,6 +56,11 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
         find: 'if (state.changes < (this.#confirmed?.changes ?? 0n))',
         replace: 'if (false)',
       },
+      {
+        file: 'stay.js',
+        find: 'if (entry.token <= (this.#ended.get(shard) ?? -1n))',
+        replace: 'if (false)',
+      },
     ],
     breaks: ['owner', 'effects', 'tokens'],
   },
