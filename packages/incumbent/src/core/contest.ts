@@ -92,6 +92,9 @@ export interface Seat<Guard> {
   /** How long this term must wait before it may be announced. In a queue, a successor waits. */
   readonly waitBeforeAnnounceMs: number;
 
+  /** Its number, where the election has several. */
+  readonly number?: number;
+
   /** From now on the mechanism reports to `events`. */
   attach(events: SeatEvents): void;
   /**
@@ -143,6 +146,8 @@ export interface QueuePosition {
 export interface SeatWrite {
   readonly token: bigint;
   readonly nonce: string;
+  /** The number of the seat, where the election has several. */
+  readonly seat?: number;
 }
 
 /** The candidate, as a contest asks and tells it during a campaign. */
@@ -226,6 +231,8 @@ export interface Snapshot {
   readonly reservation?: { readonly for: string | undefined; readonly untilUnixMs: number };
   /** Why no candidate can be elected yet, where the store may have forgotten a leader. */
   readonly settling?: NotElectedReason;
+  /** How many seats the election has. Undefined before its first term. */
+  readonly seats?: number;
 }
 
 /** An operator's request, as it is handed to a mechanism. */

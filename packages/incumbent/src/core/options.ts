@@ -26,6 +26,11 @@ export interface ElectionOptions<Guard> extends TimingOptions {
   readonly name: string;
   /** Where the election is held: `file(directory)`, `memory()`, … */
   readonly backend: Backend<Guard>;
+  /**
+   * How many candidates may lead at once, each in a seat of its own. 1 (default) to 100. All
+   * candidates must give the same number: a candidate with another one is refused.
+   */
+  readonly seats?: number;
   /** This process as observers see it. A call such as `lead` may replace single fields of it. */
   readonly candidate?: CandidateOptions;
   /**
@@ -173,6 +178,7 @@ const electionNames: Record<keyof ElectionOptions<unknown>, true> = {
   ...timingNames,
   name: true,
   backend: true,
+  seats: true,
   candidate: true,
   onTrouble: true,
   init: true,
