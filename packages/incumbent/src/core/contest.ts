@@ -336,6 +336,15 @@ export interface ElectionSummary extends Snapshot {
   readonly waiting: readonly CandidateInfo[] | undefined;
 }
 
+/** How another process makes a backend: it calls an export of a module. */
+export interface BackendMaker {
+  /** The URL of the module. */
+  readonly module: string;
+  readonly name: string;
+  /** As JSON keeps them. */
+  readonly args: readonly unknown[];
+}
+
 /** A store, ready to hold elections. Made by `memory()`, `file(directory)` and the like. */
 export interface Backend<Guard = unknown> {
   /** A word such as `file` or `postgres`. */
@@ -344,6 +353,8 @@ export interface Backend<Guard = unknown> {
   readonly description: string;
   /** Limits that this store sets on durations. */
   readonly limits?: TimingLimits;
+  /** Only where the backend is made of nothing but plain values. */
+  readonly madeBy?: BackendMaker;
   /**
    * Opens one election. Called once for every handle, and does no I/O.
    * @throws InvalidOptionError for a name that the store does not take

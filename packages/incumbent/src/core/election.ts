@@ -27,6 +27,8 @@ import type { TermSummary, View } from '../record/record.ts';
 import { sameView } from '../record/record.ts';
 import type { StandAside } from './campaign.ts';
 import { Campaign } from './campaign.ts';
+import type { Estate } from './companion.ts';
+import { Entrusted } from './companion.ts';
 import type {
   AdminRequest,
   AdminResult,
@@ -46,6 +48,7 @@ import type {
   ResolvedCampaign,
 } from './options.ts';
 import { checkElectionOptions, checkSignalOption, resolveCampaign } from './options.ts';
+import { estateOf } from './release-on-crash.ts';
 import { runWork } from './run-work.ts';
 import { inspectSeats, openSeats, requireSeatless, seatOf } from './seats.ts';
 import type { Term } from './term.ts';
@@ -220,6 +223,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
   #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
   readonly #aside: StandAside = { untilMs: 0, failedTakeovers: 0 };
   readonly #hasOwnClock: boolean;
+  /** Told to the companion, with each seat. */
+  readonly #estate: Estate | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: ElectionOptions<Guard>) {
@@ -255,6 +260,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     };
     // Checks the name against the store's rules. It does no I/O.
     this.#opened = openSeats(this.backend, this.#scope, options.seats);
+    this.#estate = estateOf(options, seatOf(this.#opened, 1));
   }
 
   async lead<T>(
@@ -502,11 +508,26 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   #resolve(call: CampaignCall, options: LeadOptions): ResolvedCampaign {
-    return resolveCampaign(
+    const settings = resolveCampaign(
       call,
       options,
       (given) => this.#resolveCandidate(given),
       this.#hasOwnClock,
+    );
+    if (this.#estate !== undefined && settings.actors === 'declared') {
+      throw new InvalidOptionError(
+        'releaseOnCrash gives the seat back when this process is dead, and actors: "declared" says that ' +
+          'others act for the term too: leave one of them out',
+      );
+    }
+    return settings;
+  }
+
+  /** The companion is told of the seats of this campaign, if there shall be one. */
+  #entrust(settings: ResolvedCampaign): Entrusted | undefined {
+    if (this.#estate === undefined) return undefined;
+    return new Entrusted(this.#estate, settings.onSeat, (error) =>
+      this.#scope.onTrouble('releaseOnCrash', error),
     );
   }
 
@@ -534,17 +555,20 @@ class ElectionHandle<Guard> implements Election<Guard> {
     const watchdog = settings.killOnOverrun
       ? startWatchdog((error) => this.#scope.onTrouble('the watchdog', error))
       : undefined;
+    let entrusted: Entrusted | undefined;
     let campaign: Campaign<Guard>;
     try {
+      entrusted = this.#entrust(settings);
       campaign = new Campaign(
         this.#contestOf(opened, settings.candidate),
         this.#scope,
-        settings,
+        entrusted === undefined ? settings : { ...settings, onSeat: entrusted.onSeat },
         watchdog,
         this.#aside,
       );
     } catch (error) {
       watchdog?.close();
+      entrusted?.close();
       throw error;
     }
     const [signal, forget] = anyOf(settings.signal, this.#closing.signal);
@@ -554,6 +578,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     const leave = () => {
       campaign.close();
       watchdog?.close();
+      entrusted?.close();
       forget();
       if (this.#campaigning === present) this.#campaigning = undefined;
       ended.resolve();
