@@ -1,4 +1,4 @@
-/** Who leads, and requests of an operator. */
+/** Shows the leaders of all seats, and asks them to go. */
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
 
