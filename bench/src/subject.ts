@@ -36,6 +36,11 @@ export const subjects: Readonly<Record<string, Subject>> = {
     takes: '10 minutes',
     load: () => import('./following/suite.ts'),
   },
+  shards: {
+    about: "shards that processes share, beside kazoo's SetPartitioner",
+    takes: '15 minutes',
+    load: () => import('./shards/suite.ts'),
+  },
   'redis-failover': {
     about: 'how long nobody can write when a Redis primary fails, beside Sentinel',
     takes: '15 minutes',

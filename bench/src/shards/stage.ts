@@ -1,0 +1,94 @@
+/** The servers and processes that the benchmarks of shards share. */
+import { fileURLToPath } from 'node:url';
+import {
+  etcdAvailable,
+  postgresAvailable,
+  redisAvailable,
+  startEtcd,
+  startPostgres,
+  startRedis,
+} from '@incumbent/servers';
+import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
+import { Remote } from '../calls/remote.ts';
+import type { Surroundings } from '../surroundings.ts';
+import type { Peers } from '../zookeeper/peers.ts';
+import type { ContenderName, MemberMethods, StoreName } from './messages.ts';
+import { contenderNames, contenders } from './messages.ts';
+
+/** A session on ZooKeeper lasts as long. */
+export const leaseMs = 6_000;
+const tickTimeMs = 2_000;
+
+export type Member = Remote<MemberMethods>;
+
+export interface Stage {
+  /** The contenders that take part. */
+  readonly names: readonly ContenderName[];
+  /** Why others do not. */
+  readonly absent: ReadonlyMap<ContenderName, string>;
+  /** A process that takes part. @param name of the shards */
+  join(contender: ContenderName, name: string, shards: number): Promise<Member>;
+  close(): Promise<void>;
+}
+
+interface Server {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const start: Readonly<Record<StoreName, (surroundings: Surroundings) => Promise<Server>>> = {
+  zookeeper: (surroundings) =>
+    startServer({
+      tickTimeMs,
+      heapMb: 256,
+      dataDirectory: surroundings.newDirectory(),
+      systemProperties: { 'zookeeper.forceSync': 'yes' },
+    }),
+  postgres: () => startPostgres({ fsync: true }),
+  redis: () => startRedis(),
+  etcd: () => startEtcd({ timing: { heartbeatMs: 100, electionMs: 1_000 } }),
+};
+
+const whyAbsent: Readonly<Record<StoreName, () => string | undefined>> = {
+  zookeeper: serverAvailable,
+  postgres: postgresAvailable,
+  redis: redisAvailable,
+  etcd: etcdAvailable,
+};
+
+const kazoo = fileURLToPath(new URL('../../zookeeper/kazoo_shards.py', import.meta.url));
+const worker = fileURLToPath(new URL('./workers/member.js', import.meta.url));
+
+export function makeStage(surroundings: Surroundings, peers: Peers): Stage {
+  const absent = new Map<ContenderName, string>();
+  for (const name of contenderNames) {
+    const { store, isOurs } = contenders[name];
+    const reason = whyAbsent[store]() ?? (isOurs ? undefined : peers.absent.get('kazoo'));
+    if (reason !== undefined) absent.set(name, reason);
+  }
+  const started = new Map<StoreName, Promise<Server>>();
+  return {
+    names: contenderNames.filter((name) => !absent.has(name)),
+    absent,
+    async join(contender, name, shards) {
+      const { store, isOurs } = contenders[contender];
+      const server = started.get(store) ?? start[store](surroundings);
+      started.set(store, server);
+      const { port } = await server;
+      const command = isOurs ? [process.execPath, worker, store] : [peers.python ?? '', kazoo];
+      const member: Member = new Remote(surroundings, contender, command);
+      try {
+        await member.call('join', { port, leaseMs, name, shards });
+        return member;
+      } catch (error) {
+        await member.kill();
+        throw error;
+      }
+    },
+    async close() {
+      const all = await Promise.allSettled(started.values());
+      const servers = all.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+      await Promise.all(servers.map((server) => server.close()));
+    },
+  };
+}
