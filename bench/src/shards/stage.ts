@@ -22,6 +22,8 @@ const tickTimeMs = 2_000;
 export type Member = Remote<MemberMethods>;
 
 export interface Stage {
+  /** Says on stderr what is being done. */
+  readonly progress: (text: string) => void;
   /** The contenders that take part. */
   readonly names: readonly ContenderName[];
   /** Why others do not. */
@@ -59,7 +61,11 @@ const whyAbsent: Readonly<Record<StoreName, () => string | undefined>> = {
 const kazoo = fileURLToPath(new URL('../../zookeeper/kazoo_shards.py', import.meta.url));
 const worker = fileURLToPath(new URL('./workers/member.js', import.meta.url));
 
-export function makeStage(surroundings: Surroundings, peers: Peers): Stage {
+export function makeStage(
+  surroundings: Surroundings,
+  peers: Peers,
+  progress: (text: string) => void,
+): Stage {
   const absent = new Map<ContenderName, string>();
   for (const name of contenderNames) {
     const { store, isOurs } = contenders[name];
@@ -68,6 +74,7 @@ export function makeStage(surroundings: Surroundings, peers: Peers): Stage {
   }
   const started = new Map<StoreName, Promise<Server>>();
   return {
+    progress,
     names: contenderNames.filter((name) => !absent.has(name)),
     absent,
     async join(contender, name, shards) {

@@ -21,6 +21,7 @@ const asked = {
   subject: 'shards',
   names: Object.keys(makers),
   defaultRounds: 3,
+  quick: true,
 } as const;
 
 const suite: Suite = {
@@ -29,7 +30,7 @@ const suite: Suite = {
   usage: usageOf(asked, 'where the servers keep their data'),
   async prepare(surroundings, progress) {
     const peers = findPeers(progress);
-    const stage = makeStage(surroundings, peers);
+    const stage = makeStage(surroundings, peers, progress);
     return {
       make: makeOf(makers, stage),
       notes: [

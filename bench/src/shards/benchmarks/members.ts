@@ -61,6 +61,10 @@ export function members(stage: Stage, name: string, shards: number): Benchmark {
       }
     };
     const add = (what: string, { moved, interruptedMs, balancedMs }: Change, uneven: number) => {
+      stage.progress(
+        `${contender}, ${what}: ${moved} moved, others stopped ${Math.round(interruptedMs)} ms, ` +
+          `balanced after ${Math.round(balancedMs)} ms, uneven by ${uneven}`,
+      );
       samples.add(`${contender}, ${what}, moved`, moved);
       samples.add(`${contender}, ${what}, interrupted`, interruptedMs);
       samples.add(`${contender}, ${what}, balanced`, balancedMs);
@@ -86,6 +90,7 @@ export function members(stage: Stage, name: string, shards: number): Benchmark {
       await balanced();
     };
     try {
+      stage.progress(`${contender} starts`);
       await Promise.all([join(), join(), join()]);
       await balanced();
       await sleep(settleMs);
