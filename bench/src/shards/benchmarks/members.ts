@@ -1,7 +1,7 @@
 import type { Benchmark } from '../../benchmark.ts';
 import { monotonicMs, sleep } from '../../clock.ts';
 import type { Unit } from '../../figure.ts';
-import { figureOf, p99Of } from '../../figure.ts';
+import { figureOf, median, p99Of } from '../../figure.ts';
 import { makeSamples } from '../../samples.ts';
 import type { ContenderName } from '../messages.ts';
 import { contenders } from '../messages.ts';
@@ -110,7 +110,11 @@ export function members(stage: Stage, name: string, shards: number): Benchmark {
         logs[victim.index] = { events, killedAtMs: monotonicMs() };
         await victim.member.kill();
       });
-      if (isOurs) samples.add(`${contender}, move`, ...cleanMovesOf(spansOf(logs, shards)));
+      if (isOurs) {
+        const moves = cleanMovesOf(spansOf(logs, shards));
+        samples.add(`${contender}, move`, ...moves);
+        stage.progress(`${contender}: ${moves.length} moves, median ${Math.round(median(moves))} ms`);
+      }
     } finally {
       await Promise.all(alive.map(({ member }) => member.kill()));
     }
