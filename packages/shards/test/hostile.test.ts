@@ -48,6 +48,8 @@ test('a record that was set back and then changed does not bring back a shard th
     { shard: 1, token: 5n, unfenced: [] },
   ]);
   stay.onWritten({ record, state: owned });
+  await turn();
+  expect(begun).toEqual([5n]);
   const asked = askedFor(owned, new Set([0]));
   stay.onWritten({ record, state: asked });
   await turn();
