@@ -13,6 +13,8 @@ export interface Extension<State> {
   encode(state: State): string;
   /** The state that goes with `next`, which replaces `before`. */
   follow(before: Extended<State>, next: LeaseRecord): State;
+  /** True: nothing is written any more. The lease race is told of a conflict, and reads. */
+  readonly isLost?: boolean;
   /** `next` has replaced that very version. */
   onWritten(written: Extended<State>): void;
   /** A read is about to be sent. */
@@ -70,7 +72,7 @@ export function extendedStore<State>(inner: LeaseStore, extension: Extension<Sta
     async swap(expected, next, signal): Promise<SwapResult> {
       const before = known.get(expected);
       // Too old to be remembered: it has moved since. The lease race reads again.
-      if (before === undefined) return { outcome: 'conflict' };
+      if (before === undefined || extension.isLost === true) return { outcome: 'conflict' };
       const state = extension.follow(before, next);
       // Slots are taken over all the time. Their history would be renewed with every confirmation.
       const record = { ...next, history: [], shards: extension.encode(state) };

@@ -36,6 +36,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** Shards whose belief is over, with their tokens, until the record is known to say so. */
   readonly #gaveUp = new Map<number, bigint>();
   readonly #fenced = new Map<number, bigint>();
+  /** By shard: the highest token that this stay has begun or given up. Kept until its end. */
+  readonly #seen = new Map<number, bigint>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
   readonly #waiters: (() => void)[] = [];
@@ -165,13 +167,34 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     const term = this.#term;
     const isOurs = record?.holding !== undefined && record.token === term?.token;
     if (!isOurs || state === undefined) return;
-    // A shard that was given up must not come back, by whatever order of answers.
-    if (state.changes < (this.#confirmed?.changes ?? 0n)) return;
+    // The number may have been reached again since, by another change. So the entries count, too.
+    const list = sameList(state.list, this.#options.list);
+    if (state.changes < (this.#confirmed?.changes ?? 0n) || (list && this.#isOlder(state))) {
+      this.#wasSetBack = true;
+      this.wake();
+      return;
+    }
     this.#sent.clear();
     this.#confirmed = state;
     // By the list that the entries refer to: their numbers mean other shards in another one.
-    if (sameList(state.list, this.#options.list)) this.#meet(term as Term, state);
+    if (list) this.#meet(term as Term, state);
     this.#options.onChange();
+  }
+
+  /** The record is not to be written any more: this stay only finds out that it is over. */
+  get isLost(): boolean {
+    return this.#wasSetBack;
+  }
+
+  /** Only the holder ends an entry. So one that has come back or vanished is from a record set back. */
+  #isOlder({ entries }: SlotState): boolean {
+    const live = new Map(entries.filter(isLive).map(({ shard, token }) => [shard, token]));
+    for (const [shard, { token }] of this.#works) if (live.get(shard) !== token) return true;
+    for (const [shard, token] of live) {
+      if (this.#works.has(shard) || this.#gaveUp.get(shard) === token) continue;
+      if (token <= (this.#seen.get(shard) ?? 0n)) return true;
+    }
+    return false;
   }
 
   /** Begins, stops and forgets work, as the confirmed record says. */
@@ -180,9 +203,6 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     for (const given of [this.#gaveUp, this.#fenced]) {
       for (const [shard, token] of given) if (live.get(shard)?.token !== token) given.delete(shard);
     }
-    for (const [shard, work] of this.#works) {
-      if (live.get(shard)?.token !== work.token) work.stop('superseded');
-    }
     for (const [shard, entry] of live) {
       const work = this.#works.get(shard);
       if (work !== undefined) {
@@ -190,6 +210,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
         continue;
       }
       if (this.#gaveUp.get(shard) === entry.token) continue;
+      this.#seen.set(shard, entry.token);
       if (this.#presence.leaving || !term.isLeading() || term.signal.aborted) {
         this.#gaveUp.set(shard, entry.token);
         this.wake();
