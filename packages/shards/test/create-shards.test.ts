@@ -355,6 +355,18 @@ test('the name of an ordinary election is refused, and that of shards to an elec
   );
 });
 
+test('a directory that was deleted is written again', async () => {
+  group.join('a');
+  await group.clock.advance('30s');
+  group.store.put('queues/directory', undefined);
+  await group.clock.advance('20s');
+  const { record } = await group.store
+    .connect()
+    .open('queues/directory')
+    .read(new AbortController().signal);
+  expect(record?.shards).toBeDefined();
+});
+
 test('a process joins although one slot is damaged', async () => {
   group.join('a');
   await group.clock.advance('20s');
