@@ -19,6 +19,33 @@ import { must, root, run, seconds, shown, tsc } from './lib/run.mjs';
 
 const exampleLimitMs = 60_000;
 
+/** Kills its child, which leads, and waits until a companion that is packed has given the seat back. */
+const crash = `
+import { fork } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createElection } from 'incumbent';
+import { file } from 'incumbent/file';
+
+const backend = file(join(process.cwd(), 'crashes'));
+const election = createElection({ name: 'jobs', backend, releaseOnCrash: true });
+if (process.argv[2] === 'lead') {
+  await election.lead(async ({ signal }) => {
+    // The companion is up by then.
+    await sleep(1_000);
+    process.send('leads');
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+  });
+} else {
+  const child = fork('crash.mjs', ['lead']);
+  child.once('message', () => child.kill('SIGKILL'));
+  await new Promise((resolve) => child.once('exit', resolve));
+  console.log('killed');
+  while (process.platform === 'linux' && (await election.inspect()).unfenced.length === 0) await sleep(20);
+  console.log('its seat was given back');
+}
+`;
+
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-packed-'));
 try {
@@ -72,6 +99,15 @@ try {
     'the library with a file store',
     ['--input-type=module', '-e', imports],
     [['incumbent', 4]],
+  );
+  writeFileSync(join(elections, 'crash.mjs'), crash);
+  await step(
+    elections,
+    'a service with releaseOnCrash is killed',
+    [process.execPath, 'crash.mjs'],
+    {
+      says: process.platform === 'linux' ? /^its seat was given back$/m : /^killed$/m,
+    },
   );
   await step(
     elections,

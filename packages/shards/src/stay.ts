@@ -35,9 +35,9 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   readonly #works = new Map<number, ShardWork<Shard>>();
   /** Shards whose belief is over, with their tokens, until the record is known to say so. */
   readonly #gaveUp = new Map<number, bigint>();
+  /** The last token of each shard whose end the record has shown. An entry never comes back from there. */
+  readonly #ended = new Map<number, bigint>();
   readonly #fenced = new Map<number, bigint>();
-  /** By shard: the highest token that this stay has begun or given up. Kept until its end. */
-  readonly #seen = new Map<number, bigint>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
   readonly #waiters: (() => void)[] = [];
@@ -141,6 +141,10 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     return givenUp(fenced(presented(state, this.#presence), this.#fenced), this.#gaveUp);
   }
 
+  get isLost(): boolean {
+    return this.#wasSetBack;
+  }
+
   onReading(): bigint | undefined {
     return this.#confirmed?.changes;
   }
@@ -167,50 +171,50 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     const term = this.#term;
     const isOurs = record?.holding !== undefined && record.token === term?.token;
     if (!isOurs || state === undefined) return;
-    // The number may have been reached again since, by another change. So the entries count, too.
-    const list = sameList(state.list, this.#options.list);
-    if (state.changes < (this.#confirmed?.changes ?? 0n) || (list && this.#isOlder(state))) {
-      this.#wasSetBack = true;
-      this.wake();
-      return;
-    }
+    // A shard that was given up must not come back, by whatever order of answers.
+    if (state.changes < (this.#confirmed?.changes ?? 0n)) return;
     this.#sent.clear();
     this.#confirmed = state;
     // By the list that the entries refer to: their numbers mean other shards in another one.
-    if (list) this.#meet(term as Term, state);
+    if (sameList(state.list, this.#options.list)) this.#meet(term as Term, state);
     this.#options.onChange();
   }
 
-  /** The record is not to be written any more: this stay only finds out that it is over. */
-  get isLost(): boolean {
-    return this.#wasSetBack;
-  }
-
-  /** Only the holder ends an entry. So one that has come back or vanished is from a record set back. */
-  #isOlder({ entries }: SlotState): boolean {
-    const live = new Map(entries.filter(isLive).map(({ shard, token }) => [shard, token]));
-    for (const [shard, { token }] of this.#works) if (live.get(shard) !== token) return true;
-    for (const [shard, token] of live) {
-      if (this.#works.has(shard) || this.#gaveUp.get(shard) === token) continue;
-      if (token <= (this.#seen.get(shard) ?? 0n)) return true;
-    }
-    return false;
+  /** The record was set back. This stay ends with its next confirmation, and is left to run out. */
+  #loseSlot(): void {
+    this.#wasSetBack = true;
+    this.wake();
   }
 
   /** Begins, stops and forgets work, as the confirmed record says. */
   #meet(term: Term, { entries }: SlotState): void {
     const live = new Map(entries.filter(isLive).map((entry) => [entry.shard, entry]));
-    for (const given of [this.#gaveUp, this.#fenced]) {
-      for (const [shard, token] of given) if (live.get(shard)?.token !== token) given.delete(shard);
+    for (const [shard, token] of this.#gaveUp) {
+      if (live.get(shard)?.token === token) continue;
+      this.#gaveUp.delete(shard);
+      this.#ended.set(shard, token);
+    }
+    for (const [shard, token] of this.#fenced) {
+      if (live.get(shard)?.token !== token) this.#fenced.delete(shard);
+    }
+    for (const [shard, work] of this.#works) {
+      if (live.get(shard)?.token === work.token) continue;
+      // No coordinator takes an entry away from a stay that lasts.
+      this.#loseSlot();
+      work.stop('superseded');
     }
     for (const [shard, entry] of live) {
+      if (entry.token <= (this.#ended.get(shard) ?? -1n)) {
+        // It was set back, and has changed since: another process may own the shard by now.
+        this.#loseSlot();
+        continue;
+      }
       const work = this.#works.get(shard);
       if (work !== undefined) {
         if (entry.state === 'asked') work.stop('handed-over');
         continue;
       }
       if (this.#gaveUp.get(shard) === entry.token) continue;
-      this.#seen.set(shard, entry.token);
       if (this.#presence.leaving || !term.isLeading() || term.signal.aborted) {
         this.#gaveUp.set(shard, entry.token);
         this.wake();

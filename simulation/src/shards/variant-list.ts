@@ -41,7 +41,8 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
           "if (entry.state === 'asked') { work.stop('handed-over'); this.#gaveUp.set(shard, entry.token); this.wake(); }",
       },
     ],
-    breaks: ['owner', 'effects', 'tokens'],
+    // A process that finds its shard gone from the record gives the whole slot up, so shards move.
+    breaks: ['owner', 'effects', 'tokens', 'moves', 'rest', 'balance'],
   },
   {
     name: 'shards: a late answer of a slot counts',
@@ -54,6 +55,11 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
       {
         file: 'stay.js',
         find: 'if (state.changes < (this.#confirmed?.changes ?? 0n))',
+        replace: 'if (false)',
+      },
+      {
+        file: 'stay.js',
+        find: 'if (entry.token <= (this.#ended.get(shard) ?? -1n))',
         replace: 'if (false)',
       },
     ],

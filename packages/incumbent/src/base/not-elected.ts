@@ -8,9 +8,15 @@ export type NotElectedReason =
   /**
    * This candidate leads, or has led and may still believe that it does. `token` is missing where
    * its program tells none. `over`: its term began after we had asked and has ended already, so the
-   * job is done.
+   * job is done. `seats`: so many are there, and all are taken. This candidate has one of them.
    */
-  | { readonly kind: 'led'; readonly id: string; readonly token?: bigint; readonly over?: true }
+  | {
+      readonly kind: 'led';
+      readonly id: string;
+      readonly token?: bigint;
+      readonly over?: true;
+      readonly seats?: number;
+    }
   /** Until then only `for` may take the seat. Without `for`, no candidate may. */
   | { readonly kind: 'reserved'; readonly for?: string; readonly untilUnixMs: number }
   /** The work of `by` is done, and is not to be done again before then. */
@@ -50,6 +56,7 @@ export function describeNotElected(why: NotElectedReason, nowUnixMs: number = Da
   switch (why.kind) {
     case 'led':
       return (
+        (why.seats === undefined ? '' : `all ${why.seats} seats are taken; `) +
         `"${why.id}" ${why.over ? 'was elected meanwhile' : 'leads'}` +
         (why.token === undefined ? '' : ` with token ${why.token}`)
       );

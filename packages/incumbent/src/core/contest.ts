@@ -92,6 +92,9 @@ export interface Seat<Guard> {
   /** How long this term must wait before it may be announced. In a queue, a successor waits. */
   readonly waitBeforeAnnounceMs: number;
 
+  /** Its number, where the election has several. */
+  readonly number?: number;
+
   /** From now on the mechanism reports to `events`. */
   attach(events: SeatEvents): void;
   /**
@@ -143,6 +146,8 @@ export interface QueuePosition {
 export interface SeatWrite {
   readonly token: bigint;
   readonly nonce: string;
+  /** The number of the seat, where the election has several. */
+  readonly seat?: number;
 }
 
 /** The candidate, as a contest asks and tells it during a campaign. */
@@ -226,6 +231,8 @@ export interface Snapshot {
   readonly reservation?: { readonly for: string | undefined; readonly untilUnixMs: number };
   /** Why no candidate can be elected yet, where the store may have forgotten a leader. */
   readonly settling?: NotElectedReason;
+  /** How many seats the election has. Undefined before its first term. */
+  readonly seats?: number;
 }
 
 /** An operator's request, as it is handed to a mechanism. */
@@ -329,6 +336,15 @@ export interface ElectionSummary extends Snapshot {
   readonly waiting: readonly CandidateInfo[] | undefined;
 }
 
+/** How another process makes a backend: it calls an export of a module. */
+export interface BackendMaker {
+  /** The URL of the module. */
+  readonly module: string;
+  readonly name: string;
+  /** As JSON keeps them. */
+  readonly args: readonly unknown[];
+}
+
 /** A store, ready to hold elections. Made by `memory()`, `file(directory)` and the like. */
 export interface Backend<Guard = unknown> {
   /** A word such as `file` or `postgres`. */
@@ -337,6 +353,8 @@ export interface Backend<Guard = unknown> {
   readonly description: string;
   /** Limits that this store sets on durations. */
   readonly limits?: TimingLimits;
+  /** Only where the backend is made of nothing but plain values. */
+  readonly madeBy?: BackendMaker;
   /**
    * Opens one election. Called once for every handle, and does no I/O.
    * @throws InvalidOptionError for a name that the store does not take

@@ -27,6 +27,8 @@ import type { TermSummary, View } from '../record/record.ts';
 import { sameView } from '../record/record.ts';
 import type { StandAside } from './campaign.ts';
 import { Campaign } from './campaign.ts';
+import type { Estate } from './companion.ts';
+import { Entrusted } from './companion.ts';
 import type {
   AdminRequest,
   AdminResult,
@@ -46,7 +48,9 @@ import type {
   ResolvedCampaign,
 } from './options.ts';
 import { checkElectionOptions, checkSignalOption, resolveCampaign } from './options.ts';
+import { estateOf } from './release-on-crash.ts';
 import { runWork } from './run-work.ts';
+import { inspectSeats, openSeats, requireSeatless, seatOf } from './seats.ts';
 import type { Term } from './term.ts';
 import { TroubleTeller } from './trouble.ts';
 import { Turns } from './turns.ts';
@@ -56,13 +60,19 @@ interface SignalOption {
   readonly signal?: AbortSignal;
 }
 
+/** For a call that concerns one seat. Where there are several, `seat` says which. */
+interface SeatOption extends SignalOption {
+  readonly seat?: number;
+}
+
 /**
  * An election on a backend, as one process takes part in it. A handle runs at most one campaign at
  * a time: another call of `lead`, `campaign` or `terms` rejects with `MisuseError`.
  *
  * Calls that ask the store one question take up to six times `operationTimeout`, and then reject
  * with `OperationTimeoutError`. They also reject with the store's own error, with `signal.reason`,
- * and with `ClosedError` when the handle is closed.
+ * and with `ClosedError` when the handle is closed. With `seats`, a call concerns the seat that it
+ * names. `drain`, `end`, `reopen` and `candidates` concern all of them.
  */
 export interface Election<Guard = unknown> {
   readonly name: string;
@@ -102,16 +112,18 @@ export interface Election<Guard = unknown> {
    * never the same one twice in a row. Ends when `signal` aborts or the handle is closed. Trouble
    * is a view (`unknown`), never an error. Watching does not keep the process alive.
    */
-  observe(options?: SignalOption): StoppableIterator<View>;
+  observe(options?: SeatOption): StoppableIterator<View>;
   /**
    * One look at the store: the leader, if there is one.
    * @throws when the store cannot be read
    */
-  leader(options?: SignalOption): Promise<View>;
+  leader(options?: SeatOption): Promise<View>;
+  /** As `leader`, for every seat, in order. */
+  leaders(options?: SignalOption): Promise<readonly View[]>;
   /** The view as `leader` returns it, with the history and the requests of operators. */
-  inspect(options?: SignalOption): Promise<Snapshot>;
+  inspect(options?: SeatOption): Promise<Snapshot>;
   /** The past terms, the oldest first. At most 50. */
-  history(options?: SignalOption): Promise<readonly TermSummary[]>;
+  history(options?: SeatOption): Promise<readonly TermSummary[]>;
   /**
    * The leader (first) and the waiting candidates.
    * @throws MisuseError where the store cannot list them
@@ -126,13 +138,13 @@ export interface Election<Guard = unknown> {
    * which candidate, and until when. Only `force` lifts the hold of a leader that may be alive.
    * @throws RefusedError for such a hold without `force`
    */
-  vacate(options?: SignalOption & { force?: boolean }): Promise<AdminResult>;
+  vacate(options?: SeatOption & { force?: boolean }): Promise<AdminResult>;
   /**
    * Asks the leader to hand over to the waiting candidate `to`. Resolves when the request is
    * recorded.
    * @throws RefusedError when the request cannot be granted
    */
-  transfer(to: string, options?: SignalOption): Promise<AdminResult>;
+  transfer(to: string, options?: SeatOption): Promise<AdminResult>;
   /**
    * Keeps the candidate `id` out until then. A time in the past lifts the drain.
    * @throws RefusedError when the record has no room for another drain (it keeps 100)
@@ -211,6 +223,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
   #campaigning: { readonly ended: Deferred<void>; readonly campaign: Campaign<Guard> } | undefined;
   readonly #aside: StandAside = { untilMs: 0, failedTakeovers: 0 };
   readonly #hasOwnClock: boolean;
+  /** Told to the companion, with each seat. */
+  readonly #estate: Estate | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: ElectionOptions<Guard>) {
@@ -245,7 +259,8 @@ class ElectionHandle<Guard> implements Election<Guard> {
       turns: Turns.of(options.backend, clock),
     };
     // Checks the name against the store's rules. It does no I/O.
-    this.#opened = this.backend.open(this.#scope);
+    this.#opened = openSeats(this.backend, this.#scope, options.seats);
+    this.#estate = estateOf(options, seatOf(this.#opened, 1));
   }
 
   async lead<T>(
@@ -330,16 +345,17 @@ class ElectionHandle<Guard> implements Election<Guard> {
     }
   }
 
-  observe(options: SignalOption = {}): StoppableIterator<View> {
-    checkSignalOption('observe', options);
-    return stoppable((stop) => this.#observe(options.signal, stop));
+  observe(options: SeatOption = {}): StoppableIterator<View> {
+    checkSignalOption('observe', options, { seat: true });
+    if (this.#opened !== undefined) seatOf(this.#opened, options.seat);
+    return stoppable((stop) => this.#observe(options, stop));
   }
 
   async *#observe(
-    wanted: AbortSignal | undefined,
+    { signal: wanted, seat }: SeatOption,
     stop: AbortSignal,
   ): AsyncGenerator<View, void, void> {
-    const opened = this.#open();
+    const opened = seatOf(this.#open(), seat);
     const [either, forgetEither] = anyOf(wanted, stop);
     const [signal, forget] = anyOf(either, this.#closing.signal);
     try {
@@ -358,21 +374,28 @@ class ElectionHandle<Guard> implements Election<Guard> {
     }
   }
 
-  async leader(options: SignalOption = {}): Promise<View> {
+  async leader(options: SeatOption = {}): Promise<View> {
     return (await this.#inspect('leader', options)).view;
   }
 
-  async inspect(options: SignalOption = {}): Promise<Snapshot> {
+  async leaders(options: SignalOption = {}): Promise<readonly View[]> {
+    checkSignalOption('leaders', options);
+    const looks = await this.#ask(options, (signal) => inspectSeats(this.#open(), signal));
+    return looks.map(({ view }) => withJson(view));
+  }
+
+  async inspect(options: SeatOption = {}): Promise<Snapshot> {
     return this.#inspect('inspect', options);
   }
 
-  async history(options: SignalOption = {}): Promise<readonly TermSummary[]> {
+  async history(options: SeatOption = {}): Promise<readonly TermSummary[]> {
     return (await this.#inspect('history', options)).history;
   }
 
-  async #inspect(call: string, options: SignalOption): Promise<Snapshot> {
-    checkSignalOption(call, options);
-    const snapshot = await this.#ask(options, (signal) => this.#open().inspect(signal));
+  async #inspect(call: string, options: SeatOption): Promise<Snapshot> {
+    checkSignalOption(call, options, { seat: true });
+    const opened = seatOf(this.#open(), options.seat);
+    const snapshot = await this.#ask(options, (signal) => opened.inspect(signal));
     withJson(snapshot.view);
     for (const term of [...snapshot.history, ...snapshot.unfenced]) withJson(term);
     return snapshot;
@@ -387,17 +410,22 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return this.#ask(options, (signal) => opened.candidates(signal));
   }
 
-  async vacate(options: SignalOption & { force?: boolean } = {}): Promise<AdminResult> {
-    checkSignalOption('vacate', options, { force: true });
+  async vacate(options: SeatOption & { force?: boolean } = {}): Promise<AdminResult> {
+    checkSignalOption('vacate', options, { force: true, seat: true });
     const { force = false, ...rest } = options;
     if (typeof force !== 'boolean') {
       throw new InvalidOptionError(`force must be true or false, not ${describeValue(force)}`);
     }
-    return this.#administer({ kind: 'vacate', force }, rest);
+    return this.#administer({ kind: 'vacate', force }, rest, seatOf(this.#open(), rest.seat));
   }
 
-  async transfer(to: string, options: SignalOption = {}): Promise<AdminResult> {
-    return this.#administer({ kind: 'transfer', to: checkCandidateId(to) }, options);
+  async transfer(to: string, options: SeatOption = {}): Promise<AdminResult> {
+    checkSignalOption('transfer', options, { seat: true });
+    const opened = this.#open();
+    const seat = seatOf(opened, options.seat);
+    const request = { kind: 'transfer', to: checkCandidateId(to) } as const;
+    await this.#ask(options, (signal) => requireSeatless(opened, to, options.seat, signal));
+    return this.#administer(request, options, seat);
   }
 
   async drain(id: string, until: Date, options: SignalOption = {}): Promise<AdminResult> {
@@ -480,11 +508,26 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   #resolve(call: CampaignCall, options: LeadOptions): ResolvedCampaign {
-    return resolveCampaign(
+    const settings = resolveCampaign(
       call,
       options,
       (given) => this.#resolveCandidate(given),
       this.#hasOwnClock,
+    );
+    if (this.#estate !== undefined && settings.actors === 'declared') {
+      throw new InvalidOptionError(
+        'releaseOnCrash gives the seat back when this process is dead, and actors: "declared" says that ' +
+          'others act for the term too: leave one of them out',
+      );
+    }
+    return settings;
+  }
+
+  /** The companion is told of the seats of this campaign, if there shall be one. */
+  #entrust(settings: ResolvedCampaign): Entrusted | undefined {
+    if (this.#estate === undefined) return undefined;
+    return new Entrusted(this.#estate, settings.onSeat, (error) =>
+      this.#scope.onTrouble('releaseOnCrash', error),
     );
   }
 
@@ -512,17 +555,20 @@ class ElectionHandle<Guard> implements Election<Guard> {
     const watchdog = settings.killOnOverrun
       ? startWatchdog((error) => this.#scope.onTrouble('the watchdog', error))
       : undefined;
+    let entrusted: Entrusted | undefined;
     let campaign: Campaign<Guard>;
     try {
+      entrusted = this.#entrust(settings);
       campaign = new Campaign(
         this.#contestOf(opened, settings.candidate),
         this.#scope,
-        settings,
+        entrusted === undefined ? settings : { ...settings, onSeat: entrusted.onSeat },
         watchdog,
         this.#aside,
       );
     } catch (error) {
       watchdog?.close();
+      entrusted?.close();
       throw error;
     }
     const [signal, forget] = anyOf(settings.signal, this.#closing.signal);
@@ -532,6 +578,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     const leave = () => {
       campaign.close();
       watchdog?.close();
+      entrusted?.close();
       forget();
       if (this.#campaigning === present) this.#campaigning = undefined;
       ended.resolve();
@@ -561,11 +608,14 @@ class ElectionHandle<Guard> implements Election<Guard> {
     return { scope: this.#scope, inspect, signal };
   }
 
-  async #administer(request: AdminRequest, options: SignalOption): Promise<AdminResult> {
-    checkSignalOption(request.kind, options);
-    return this.#answered(
-      await this.#ask(options, (signal) => this.#open().administer(request, signal)),
-    );
+  async #administer(
+    request: AdminRequest,
+    options: SignalOption,
+    opened?: ElectionBackend<Guard>,
+  ): Promise<AdminResult> {
+    if (opened === undefined) checkSignalOption(request.kind, options);
+    const whole = opened ?? this.#open();
+    return this.#answered(await this.#ask(options, (signal) => whole.administer(request, signal)));
   }
 
   #answered(result: AdminResult): AdminResult {

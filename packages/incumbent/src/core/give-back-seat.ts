@@ -6,6 +6,7 @@ import type { TimingOptions } from '../base/timing.ts';
 import { resolveTiming } from '../base/timing.ts';
 import type { Backend } from './contest.ts';
 import type { SeatIdentity } from './seat-identity.ts';
+import { seatName } from './seats.ts';
 
 export interface GiveBackSeatOptions extends TimingOptions {
   /** The name of the election. */
@@ -30,7 +31,7 @@ export interface GiveBackSeatOptions extends TimingOptions {
 export async function giveBackSeat(options: GiveBackSeatOptions): Promise<boolean | undefined> {
   const { name, backend, seat, hasWorkEnded, signal, onTrouble = () => {} } = options;
   const opened = backend.open({
-    election: checkElectionName(name),
+    election: seatName(checkElectionName(name), seat.seat ?? 1),
     clock: options.clock ?? systemClock,
     timing: resolveTiming(options, backend.limits),
     random: Math.random,

@@ -58,6 +58,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
   readonly candidate: string;
   readonly incarnation: string;
   readonly token: bigint;
+  readonly seat: number;
   readonly guard: Guard;
   readonly predecessor: Predecessor | undefined;
   readonly #scope: Scope;
@@ -101,6 +102,7 @@ export class HeldTerm<Guard> implements Term<Guard>, SeatEvents {
     this.candidate = options.candidate.id;
     this.incarnation = options.candidate.incarnation;
     this.token = seat.token;
+    this.seat = seat.number ?? 1;
     this.guard = seat.guard;
     this.predecessor = seat.predecessor && withJson(seat.predecessor);
     this.#wanted = new WantedState(seat.state);

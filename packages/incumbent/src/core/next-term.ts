@@ -77,7 +77,12 @@ async function whoLeadsNow(
     const { view } = await bounded(clock, 'looking', timing.operationTimeoutMs, signal, inspect);
     const { leader, token } = view;
     if (view.state !== 'led' || leader === undefined) return known;
-    return { kind: 'led', id: leader.id, ...(token === undefined ? {} : { token }) };
+    const { seats } = known;
+    return {
+      ...{ kind: 'led', id: leader.id },
+      ...(token !== undefined && { token }),
+      ...(seats !== undefined && { seats }),
+    };
   } catch {
     return known;
   }

@@ -26,6 +26,11 @@ export interface ElectionOptions<Guard> extends TimingOptions {
   readonly name: string;
   /** Where the election is held: `file(directory)`, `memory()`, … */
   readonly backend: Backend<Guard>;
+  /**
+   * How many candidates may lead at once, each in a seat of its own. 1 (default) to 100. All
+   * candidates must give the same number: a candidate with another one is refused.
+   */
+  readonly seats?: number;
   /** This process as observers see it. A call such as `lead` may replace single fields of it. */
   readonly candidate?: CandidateOptions;
   /**
@@ -44,6 +49,16 @@ export interface ElectionOptions<Guard> extends TimingOptions {
    * `StoreUnsuitableError`, which says what to run. A store that needs nothing ignores this option.
    */
   readonly init?: 'auto' | 'never';
+  /**
+   * A second process, the *companion*, gives the seat back when this process has died, so that no
+   * candidate waits for the lease. The URL of a module whose default export is the backend, or a
+   * function that makes it: `new URL('./store.js', import.meta.url)`. The companion imports it only
+   * after the death. True: for `file(directory)`, which needs no module.
+   *
+   * The term counts as unclean: the hooks of the next leader run. A process that is only frozen is
+   * never released. On Linux; elsewhere the lease runs out as without this option. Default false.
+   */
+  readonly releaseOnCrash?: boolean | URL;
   /** Time source, for tests. Default: the clocks of the machine. */
   readonly clock?: Clock;
   /** Returns a number from 0 to 1, without 1, for jitter. For tests. Default: `Math.random`. */
@@ -157,7 +172,7 @@ export interface LeadOptions extends CampaignOnceOptions {
   readonly again?: (reason: EndReason) => boolean;
 }
 
-const timingNames: Record<keyof TimingOptions, true> = {
+export const timingNames: Readonly<Record<keyof TimingOptions, true>> = {
   lease: true,
   belief: true,
   stopMargin: true,
@@ -173,9 +188,11 @@ const electionNames: Record<keyof ElectionOptions<unknown>, true> = {
   ...timingNames,
   name: true,
   backend: true,
+  seats: true,
   candidate: true,
   onTrouble: true,
   init: true,
+  releaseOnCrash: true,
   clock: true,
   random: true,
 };

@@ -23,6 +23,8 @@ export interface Scope {
   readonly makesMissing?: boolean;
   /** Bounds how many candidates of one backend ask for a seat at once. Left out: no bound. */
   readonly turns?: Pick<Turns, 'take'>;
+  /** Of how many seats this election is one. Left out: it stands for itself. */
+  readonly seats?: number;
 }
 
 /** A process of this machine that acts for a term. */

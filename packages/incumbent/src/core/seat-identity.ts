@@ -11,6 +11,8 @@ export interface SeatIdentity {
   readonly incarnation: string;
   /** The token of the term, as a decimal text. */
   readonly token: string;
+  /** The number of the seat, where the election has several. */
+  readonly seat?: number;
   /** The last writes of the record that were sent for this term, or are about to be sent. */
   readonly nonces: readonly string[];
 }
@@ -38,10 +40,14 @@ export class SeatTeller {
     this.#onError = onError;
   }
 
-  onWrite({ token: written, nonce }: SeatWrite): void {
+  onWrite({ token: written, nonce, seat }: SeatWrite): void {
     const token = written.toString();
-    const before = this.#seat?.token === token ? this.#seat.nonces : [];
-    this.#seat = { ...this.#candidate, token, nonces: [...before, nonce].slice(-mostNonces) };
+    const known = this.#seat;
+    const before = known?.token === token && known.seat === seat ? known.nonces : [];
+    this.#seat = {
+      ...{ ...this.#candidate, token, nonces: [...before, nonce].slice(-mostNonces) },
+      ...(seat !== undefined && { seat }),
+    };
     this.#tell();
   }
 

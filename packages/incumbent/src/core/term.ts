@@ -44,6 +44,8 @@ export interface Term<Guard = unknown> {
    * resource.
    */
   readonly token: bigint;
+  /** The number of the seat: 1, or 1 to `seats`. Tokens of different seats say nothing of each other. */
+  readonly seat: number;
   /** The backend's help for checking the token at a resource, if it offers any. */
   readonly guard: Guard;
   /**

@@ -4,6 +4,7 @@ import { asError } from '../base/thrown.ts';
 import type { Wakeup } from '../base/wait.ts';
 import type { Scope, Snapshot } from '../core/contest.ts';
 import type { ElectionRecord, View } from '../record/record.ts';
+import { seatsIn } from '../record/seat-count.ts';
 
 /** The side of the mechanism. */
 export interface Observed {
@@ -72,17 +73,19 @@ export async function* observe(
 export function toldBy(
   record: ElectionRecord | undefined,
   wallMs: number,
-): Pick<Snapshot, 'history' | 'drains' | 'unfenced' | 'request' | 'reservation'> {
+): Pick<Snapshot, 'history' | 'drains' | 'unfenced' | 'request' | 'reservation' | 'seats'> {
   const { holding, reservation: reserved, history = [], drains = [] } = record ?? {};
   const { unfenced = [] } = record ?? {};
   const held = holding?.held && { for: undefined, untilUnixMs: holding.held.untilUnixMs };
   const closed = held ?? reserved;
+  const seats = seatsIn(record);
   const isClosed = closed !== undefined && closed.untilUnixMs > wallMs;
   return {
     history,
     drains: drains.filter(({ untilUnixMs }) => untilUnixMs > wallMs),
     unfenced,
     request: holding?.request,
+    ...(seats !== undefined && { seats }),
     ...(isClosed && { reservation: { for: closed.for, untilUnixMs: closed.untilUnixMs } }),
   };
 }

@@ -47,6 +47,7 @@ export function encodeQueueRecord(record: QueueRecord): string {
     unfenced: record.unfenced.map(withText),
     drains: record.drains,
     history: record.history.map(withText),
+    seats: record.seats,
   });
 }
 

@@ -46,7 +46,10 @@ export function checkFormat(
   return format;
 }
 
-type SharedFields = Pick<ElectionRecord, 'reservation' | 'unfenced' | 'drains' | 'history'>;
+type SharedFields = Pick<
+  ElectionRecord,
+  'reservation' | 'unfenced' | 'drains' | 'history' | 'seats'
+>;
 
 /** The fields in the order in which they are written. */
 export function readSharedFields({ reader, fields }: ParsedRecord): SharedFields {
@@ -55,6 +58,7 @@ export function readSharedFields({ reader, fields }: ParsedRecord): SharedFields
     unfenced: reader.list(fields['unfenced'], 'unfenced', (value) => readUnclean(reader, value)),
     drains: reader.list(fields['drains'], 'drains', (value) => readDrain(reader, value)),
     history: reader.list(fields['history'], 'history', (value) => readTermSummary(reader, value)),
+    seats: reader.optional(fields['seats'], (value) => reader.number(value, 'seats')),
   };
 }
 

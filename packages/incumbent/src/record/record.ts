@@ -144,6 +144,8 @@ export interface ElectionRecord<Seat extends Holding = Holding> {
   readonly unfenced: readonly UncleanLeader[];
   readonly drains: readonly Drain[];
   readonly history: readonly TermSummary[];
+  /** Of how many seats this is one. Left out: the election has one. */
+  readonly seats?: number | undefined;
 }
 
 /** The terms in a record of either mechanism. */

@@ -59,7 +59,7 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
   }
   const open = ({ election, onTrouble }: Scope, pathOf?: typeof leasePath) =>
     openFileLeaseStore(directory, election, { trustFileSystem, onTrouble }, pathOf);
-  return leaseBackend<FileGuard>({
+  const backend = leaseBackend<FileGuard>({
     kind: 'file',
     description: `file:${directory}`,
     openStore: (scope) => open(scope),
@@ -73,4 +73,6 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
       },
     }),
   });
+  const madeBy = { module: import.meta.url, name: 'file', args: [directory, options] };
+  return { ...backend, madeBy };
 }

@@ -23,17 +23,18 @@ export function readAllLeases(leases: Omit<LeasesOf, 'leaseNameOf'>): Leases['re
   let mayList = true;
   return async (given, signal) => {
     const stores = allOf(KubernetesStore, given);
-    const found = mayList && stores.length > 1 ? await list(stores, signal) : new Map();
+    const found: ReadonlyMap<string, Lease> =
+      mayList && stores.length > 1 ? await list(stores, signal) : new Map();
     const missing = stores.filter(({ leaseName }) => !found.has(leaseName));
     const rest = await readEach()(missing, signal);
     const readings = new Map<LeaseStore, (typeof rest)[number]>(
       missing.map((store, index) => [store, rest[index]] as [LeaseStore, (typeof rest)[number]]),
     );
     return Promise.all(
-      stores.map(
-        async (store) =>
-          readings.get(store) ?? orItsFault(() => store.see(found.get(store.leaseName))),
-      ),
+      stores.map(async (store) => {
+        const told = readings.get(store);
+        return told ?? orItsFault(() => store.see(found.get(store.leaseName)));
+      }),
     );
   };
 

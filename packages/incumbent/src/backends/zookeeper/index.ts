@@ -74,6 +74,12 @@ export function zookeeper(
     description: `ZooKeeper, layout ${checked.layout}, below ${checked.root}`,
     limits,
     open: (scope: Scope): ElectionBackend<ZooKeeperGuard> => {
+      if (scope.seats !== undefined && checked.layout !== 'incumbent') {
+        throw new InvalidOptionError(
+          `seats: the layout ${checked.layout} is for programs that know one leader, and could not tell ` +
+            'seats: leave the layout out, or seats',
+        );
+      }
       const path = electionPath(checked.root, scope.election);
       const session = ZooKeeperSession.of(client);
       if (checked.layout === 'hadoop') return openLockElection(client, scope, path, checked);

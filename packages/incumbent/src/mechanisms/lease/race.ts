@@ -30,6 +30,7 @@ import type {
 import type { LeaseRecord } from '../../record/lease-record.ts';
 import type { Actor, TermSummary, UncleanLeader } from '../../record/record.ts';
 import { drainOf, keptDrains, published } from '../../record/record.ts';
+import { requireSeatsOf } from '../../record/seat-count.ts';
 import { historyAfter, predecessorIn, unfencedAfter } from '../../record/transitions.ts';
 import type { Contender } from '../contend.ts';
 import { contend } from '../contend.ts';
@@ -175,6 +176,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
     const { timing, clock } = this.#scope;
     const lookAgainMs = lookEveryMs(this.#store, this.#scope);
     this.#loss.see(sighting);
+    requireSeatsOf(record, this.#scope.election, this.#scope.seats);
     if (record?.ended) throw new ElectionEndedError(this.#scope.election);
     const wallMs = clock.wallMs();
     const drain = drainOf(record, this.#candidate.id, wallMs);
@@ -371,6 +373,7 @@ export class LeaseRace<Guard> implements Contest<Guard> {
       unfenced: state.announced ? [] : unfenced,
       drains: keptDrains(previous?.drains ?? [], wallMs),
       history,
+      seats: this.#scope.seats,
     };
   }
 

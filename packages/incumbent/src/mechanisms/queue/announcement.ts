@@ -47,5 +47,6 @@ export function announcedRecord(
     unfenced: [],
     drains: keptDrains(base.drains, wallMs),
     history,
+    seats: scope.seats,
   };
 }

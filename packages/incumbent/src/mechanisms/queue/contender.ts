@@ -8,6 +8,7 @@ import { backoffMs } from '../../core/backoff.ts';
 import type { Candidacy, SeatState } from '../../core/contest.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { drainOf, electedSince, termsOf } from '../../record/record.ts';
+import { requireSeatsOf } from '../../record/seat-count.ts';
 import { unfencedAfter } from '../../record/transitions.ts';
 import type { Contender, Verdict } from '../contend.ts';
 import { announcedRecord } from './announcement.ts';
@@ -434,9 +435,10 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     return true;
   }
 
-  /** @throws ElectionEndedError */
+  /** @throws ElectionEndedError, InvalidOptionError */
   async #requireOpen({ record }: RecordReading): Promise<void> {
     const { store, scope } = this.#parts;
+    requireSeatsOf(record, scope.election, scope.seats);
     const { endMark } = store;
     const ended =
       record?.ended === true ||
