@@ -304,7 +304,10 @@ export class Coordinator<Shard> {
     const { clock, timing, names } = this.#context.options;
     const nowMs = clock.monotonicMs();
     // A look from before the last seal may show a shard with its former owner.
-    if (slots.every(({ lookTaken }) => lookTaken > (spell.sealedAtLook ?? 0)) && ownedTwice(slots)) {
+    if (
+      slots.every(({ lookTaken }) => lookTaken > (spell.sealedAtLook ?? 0)) &&
+      ownedTwice(slots)
+    ) {
       if (spell.doubtsUntilMs <= nowMs) {
         spell.tokenFloor = nextTokenIn(ledgerOf(slots), spell.tokenFloor) + lostTokens;
       }

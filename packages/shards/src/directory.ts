@@ -55,11 +55,14 @@ export class DirectoryWriter<Shard> {
       this.#wanted = undefined;
       const signature = signatureOf(slots);
       try {
-        const { version, record: found } = await this.#context.ask('reading the directory', stop, (signal) =>
-          store.read(signal),
+        const { version, record: found } = await this.#context.ask(
+          'reading the directory',
+          stop,
+          (signal) => store.read(signal),
         );
         this.#lookedMs = clock.monotonicMs();
-        if (signature === this.#written && found !== undefined && found.nonce === this.#nonce) continue;
+        if (signature === this.#written && found !== undefined && found.nonce === this.#nonce)
+          continue;
         const name = `${this.#context.options.name}/directory`;
         const record = {
           ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
