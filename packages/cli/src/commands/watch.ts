@@ -42,6 +42,19 @@ export async function watch(options: SeatQuestion, context: Context): Promise<nu
       stop.abort();
     }
   };
+  /** Undefined also when the store is away: watching goes on then, and shows the first seat. */
+  const countSeats = async (): Promise<number | undefined> => {
+    const stop = new AbortController();
+    try {
+      const looking = election.inspect({ signal: stop.signal });
+      return (await briefly(lookForMs, context.signal, looking)).seats;
+    } catch (error) {
+      if (options.seat !== undefined) throw error;
+      return undefined;
+    } finally {
+      stop.abort();
+    }
+  };
   const isNeverLed = (view: View) => view.state === 'vacant' && !isLedOnce(view);
   try {
     // Watching creates nothing. An election that does not exist is shown as vacant.
@@ -50,10 +63,7 @@ export async function watch(options: SeatQuestion, context: Context): Promise<nu
       print({ state: 'vacant', sinceUnixMs: Date.now() }, Date.now());
       isSaid = true;
     });
-    const found = await opened
-      .within(async (signal) => (await election.inspect({ signal })).seats)
-      .catch(() => undefined);
-    asked = opened.oneSeat(found, options.seat);
+    asked = opened.oneSeat(await countSeats(), options.seat);
     const observed = { signal: context.signal, ...asked.of };
     for await (const view of asked.election.observe(observed)) {
       // Said already, before there was a store.
