@@ -18,7 +18,12 @@ test('two of three lead; one is killed with its program, and the third gets its 
   expect(await killed.event('leading')).toMatchObject({ seat: Number(seatOf(killed)) });
   expect(await waiting.event('waiting-for')).toMatchObject({ why: { kind: 'led', seats: 2 } });
   const status = await lab.cli('status', '-e', 'work', '--json');
-  expect(status.stdout.trim().split('\n').map((line) => JSON.parse(line).seat)).toEqual([1, 2]);
+  expect(
+    status.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).seat),
+  ).toEqual([1, 2]);
   signalTogether('KILL', killed.pid);
   await until('the third leads', () => leads(waiting));
   expect(seatOf(waiting)).toBe(seatOf(killed));

@@ -31,25 +31,20 @@ test('status shows all seats, or the one that it is asked for', async () => {
   expect(words.stdout).toContain('seat      2 of 2\n');
 });
 
-test.each([
-  ['vacate'],
-  ['transfer', '--to', 'b'],
-  ['failover'],
-  ['history'],
-  ['watch'],
-])('%s must be told which seat, and changes nothing before', async (...argv) => {
-  const { run, whole } = await twoLeaders();
-  const { code, stderr } = await run(...argv);
-  expect(code).toBe(64);
-  expect(stderr).toContain(
-    'election "x" has 2 seats: say which one is meant, such as --seat 1',
-  );
-  const beyond = await run(...argv, '--seat', '3');
-  expect(beyond.code).toBe(64);
-  expect(beyond.stderr).toContain('--seat 3: election "x" has 2 seats');
-  const looks = await Promise.all([1, 2].map((seat) => whole.inspect({ seat })));
-  expect(looks.map(({ request }) => request)).toEqual([undefined, undefined]);
-});
+test.each([['vacate'], ['transfer', '--to', 'b'], ['failover'], ['history'], ['watch']])(
+  '%s must be told which seat, and changes nothing before',
+  async (...argv) => {
+    const { run, whole } = await twoLeaders();
+    const { code, stderr } = await run(...argv);
+    expect(code).toBe(64);
+    expect(stderr).toContain('election "x" has 2 seats: say which one is meant, such as --seat 1');
+    const beyond = await run(...argv, '--seat', '3');
+    expect(beyond.code).toBe(64);
+    expect(beyond.stderr).toContain('--seat 3: election "x" has 2 seats');
+    const looks = await Promise.all([1, 2].map((seat) => whole.inspect({ seat })));
+    expect(looks.map(({ request }) => request)).toEqual([undefined, undefined]);
+  },
+);
 
 test('history, vacate and transfer concern the seat that is named', async () => {
   const { run, whole } = await twoLeaders();
