@@ -49,7 +49,7 @@ if (process.argv[2] === 'lead') {
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-packed-'));
 try {
-  const [library, cli, zookeeper, zookeeperTesting, redisFailover] = await Promise.all(
+  const [library, cli, zookeeper, zookeeperTesting, redisFailover, shards] = await Promise.all(
     publicPackages.map((path) => pack(path, scratch)),
   );
 
@@ -154,6 +154,10 @@ try {
   await tryExample(client, /from ['"]@incumbent\/zookeeper-testing['"]/, [
     'packages/zookeeper-testing/README.md',
   ]);
+
+  const sharing = newProject('shards');
+  await install(sharing, library, shards);
+  await tryExample(sharing, /from ['"]@incumbent\/shards['"]/, ['packages/shards/README.md']);
 
   const failover = newProject('redis-failover');
   await install(failover, library, zookeeper, redisFailover, cli);

@@ -11,6 +11,7 @@ const packages = [
   'packages/zookeeper',
   'packages/zookeeper-testing',
   'packages/redis-failover',
+  'packages/shards',
 ];
 
 /** The entry points of a package: the name to import, and the source file. */

@@ -20,6 +20,7 @@ export const sidebar = [
       page('Several leaders at once', '/guides/several-leaders'),
       page('A scheduler for a job queue', '/guides/job-queue-scheduler'),
       page('A Kubernetes controller', '/guides/kubernetes-controller'),
+      page('A worker per tenant', '/guides/shards'),
       page('Requests that reach the leader', '/guides/requests-to-the-leader'),
       page('A gRPC service with a leader', '/guides/grpc-service'),
       page('Steer a service that already runs', '/guides/steer-a-service'),
@@ -101,6 +102,7 @@ export const sidebar = [
           page('@incumbent/zookeeper', '/reference/api/@incumbent/zookeeper'),
           page('@incumbent/zookeeper-testing', '/reference/api/@incumbent/zookeeper-testing'),
           page('@incumbent/redis-failover', '/reference/api/@incumbent/redis-failover'),
+          page('@incumbent/shards', '/reference/api/@incumbent/shards'),
         ],
       },
       page('Timing', '/reference/timing'),
@@ -108,6 +110,7 @@ export const sidebar = [
       page('Finding the leader', '/reference/finding-the-leader'),
       page('Following over gRPC', '/reference/grpc'),
       page('Following over HTTP', '/reference/http'),
+      page('Shards', '/reference/shards'),
       page('The ZooKeeper client', '/repository/packages/zookeeper/README'),
       {
         text: 'Failover of Redis',
@@ -148,6 +151,7 @@ export const sidebar = [
       page('Identity and names', '/design/identity-and-names'),
       page('Following the leader', '/design/following'),
       page('A new store', '/design/new-store'),
+      page('Shards', '/design/shards'),
       {
         text: 'The ZooKeeper client',
         link: '/design/zookeeper-client',

@@ -80,7 +80,7 @@ describe.each([...pages])('the guide %s', (_name, page) => {
 
 test('every example has a guide', () => {
   const linked = [...pages.values()].flatMap(filesOf);
-  for (const folder of ['cron', 'queue', 'kubernetes', 'http', 'grpc']) {
+  for (const folder of ['cron', 'queue', 'kubernetes', 'http', 'grpc', 'shards']) {
     const names = readdirSync(join(repository, 'examples', folder));
     for (const name of names.filter((each) => /\.(ts|sql|yaml)$/.test(each))) {
       expect(linked).toContain(`examples/${folder}/${name}`);

@@ -72,9 +72,15 @@ it('finds the code of all pages', () => {
 
 it('type-checks', () => {
   const files = new Map(
-    snippets.map((snippet) => {
+    snippets.flatMap((snippet) => {
       const { page, code } = snippet;
-      return [nameOf(snippet), `export {};\n${contextOf(page, code)}${code}`];
+      const text = `export {};\n${contextOf(page, code)}${code}`;
+      // A module that another piece of the page imports.
+      const [, module] = /^\/\/ (store)\.js\b/.exec(code) ?? [];
+      return [
+        [nameOf(snippet), text] as const,
+        ...(module === undefined ? [] : [[`${module}.ts`, text] as const]),
+      ];
     }),
   );
   expect(check(files)).toBe('');

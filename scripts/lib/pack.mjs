@@ -10,6 +10,7 @@ export const publicPackages = [
   'packages/zookeeper',
   'packages/zookeeper-testing',
   'packages/redis-failover',
+  'packages/shards',
 ];
 
 /** Where a package is staged for its release. */

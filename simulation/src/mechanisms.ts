@@ -4,9 +4,10 @@ import { lock } from './lock/mechanism.ts';
 import { node } from './node/mechanism.ts';
 import { queue } from './queue/mechanism.ts';
 import { redisFailover } from './redis-failover/mechanism.ts';
+import { shards } from './shards/mechanism.ts';
 
 /** All that is simulated, in the order in which the commands run it. */
-export const mechanisms: readonly Mechanism[] = [lease, queue, lock, node, redisFailover];
+export const mechanisms: readonly Mechanism[] = [lease, queue, lock, node, shards, redisFailover];
 
 export function mechanismNamed(name: string): Mechanism {
   const found = mechanisms.find((mechanism) => mechanism.name === name);

@@ -60,7 +60,7 @@ test('history, vacate and transfer concern the seat that is named', async () => 
   expect((await whole.inspect({ seat: 1 })).request).toBeUndefined();
 });
 
-test('drain and end concern all seats', async () => {
+test('drain, end and reopen concern all seats', async () => {
   const { run, whole } = await twoLeaders();
   expect((await run('drain', '--id', 'host-9', '--until', '1h')).code).toBe(1);
   expect((await run('drain', '--id', 'b', '--until', '1h')).code).toBe(0);
@@ -69,6 +69,8 @@ test('drain and end concern all seats', async () => {
   }
   expect((await run('end')).code).toBe(0);
   expect((await whole.leaders()).map(({ state }) => state)).toEqual(['ended', 'ended']);
+  expect((await run('init', '--reopen')).code).toBe(0);
+  expect((await whole.leaders()).map(({ state }) => state)).toEqual(['vacant', 'vacant']);
 });
 
 test('a seat can be asked by its own name as well', async () => {

@@ -16,8 +16,7 @@ const floors: readonly (readonly string[])[] = [
   ['core'],
   ['mechanisms', 'following', 'metrics'],
   ['backends', 'testing'],
-  ['shards'],
-  // The entries that packages import: `index.ts` and `backend.ts`.
+  // The entries that packages import: `index.ts`, `backend.ts` and `internal.ts`.
   ['.'],
 ];
 

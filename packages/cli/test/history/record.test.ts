@@ -22,8 +22,8 @@ async function lead(backend: Backend, name: string, id: string): Promise<void> {
 }
 
 /** Records until all that the store keeps is on file. */
-async function recordOnce(backend: Backend, path: string): Promise<void> {
-  const recorder = new Running(['record', '--to', path, '--json'], { backend });
+async function recordOnce(backend: Backend, path: string, store = {}): Promise<void> {
+  const recorder = new Running(['record', '--to', path, '--json'], { backend, store });
   await recorder.printed(/"event":"read"/);
   recorder.signal('SIGTERM');
   const { code, stderr } = await recorder.result;
@@ -76,7 +76,10 @@ test.each([
   [['history', '-e', 'x', '--from', '/no/h.db', '--since', 'long'], '--since "long" is not'],
   [['history', '-e', 'x', '--from', '/no/h.db'], '`incumbent record --to /no/h.db` makes it'],
   [['history', '-e', 'x', '--from', '/no/h.db', '--timeout', '3s'], 'cannot be used with'],
-  [['dashboard', '--history', '/no/h.db'], '`incumbent record --to /no/h.db` makes it'],
+  [
+    ['dashboard', '--store', 'file:/s', '--history', '/no/h.db'],
+    '`incumbent record --to /no/h.db` makes it',
+  ],
 ])('%j is refused', async (argv, words) => {
   const { code, stdout, stderr } = await invoke(argv);
   expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
@@ -138,10 +141,10 @@ test('the dashboard answers with the terms of the file, in pages, and names what
   const backend = memory();
   const path = scratch();
   await lead(backend, 'a/b ü', 'host-7');
-  await recordOnce(backend, path);
-  const page = new Running(['dashboard', '--history', path, '--listen', '127.0.0.1:0', '--json'], {
-    backend,
-  });
+  const store = { url: 'file:/s' };
+  await recordOnce(backend, path, store);
+  const options = ['--store', 'file:/s', '--history', path, '--listen', '127.0.0.1:0', '--json'];
+  const page = new Running(['dashboard', ...options], { backend, store });
   await page.printed(/"serving"/);
   const [{ url }] = jsonLines(page.stdout) as [{ url: string }];
   const ask = async (query: Readonly<Record<string, string>>) => {

@@ -82,7 +82,7 @@ export function expectsTests(row: Row): void {
 
 export function expectToExist({ file, name }: NamedTest): void {
   const [, other, rest] =
-    /^(cli|zookeeper|zookeeper-testing|redis-failover)\/(.*)$/.exec(file) ?? [];
+    /^(cli|zookeeper|zookeeper-testing|redis-failover|shards)\/(.*)$/.exec(file) ?? [];
   const path = file.startsWith('servers/')
     ? file
     : `packages/${other ?? 'incumbent'}/${rest ?? file}`;

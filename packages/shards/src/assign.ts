@@ -7,8 +7,8 @@
  * follow the quota rule of apportionment (Balinski and Young, "Fair Representation"): a member gets
  * its exact share, rounded down or up.
  */
-import { describeValue } from '../base/candidate.ts';
-import { InvalidOptionError } from '../base/errors.ts';
+import { InvalidOptionError } from 'incumbent';
+import { describeValue } from 'incumbent/internal';
 
 /** No member owns the shard. */
 export const nobody = -1;

@@ -3,10 +3,10 @@
  * use the real changes of a slot and the real ledger. Time is one law: a slot is vacated only when
  * its holder believes no more (docs/design/lease-race.md).
  */
-import type { Ledger } from '../../src/shards/ledger.ts';
-import { isSealed, nextTokenIn, standingsIn } from '../../src/shards/ledger.ts';
-import { plan } from '../../src/shards/plan.ts';
-import type { Seal, SlotState } from '../../src/shards/slot.ts';
+import type { Ledger } from '../src/ledger.ts';
+import { isSealed, nextTokenIn, standingsIn } from '../src/ledger.ts';
+import { plan } from '../src/plan.ts';
+import type { Seal, SlotState } from '../src/slot.ts';
 import {
   absent,
   askedFor,
@@ -22,7 +22,7 @@ import {
   ranOut,
   sameSeal,
   sealed,
-} from '../../src/shards/slot.ts';
+} from '../src/slot.ts';
 
 const shard = 0;
 const numbers = [0, 1] as const;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Known, Ledger } from '../../src/shards/ledger.ts';
-import { isSealed, nextTokenIn, slotsIn, standingsIn } from '../../src/shards/ledger.ts';
-import type { SlotState } from '../../src/shards/slot.ts';
+import type { Known, Ledger } from '../src/ledger.ts';
+import { isSealed, nextTokenIn, slotsIn, standingsIn } from '../src/ledger.ts';
+import type { SlotState } from '../src/slot.ts';
 import {
   askedFor,
   askedNoMore,
@@ -14,7 +14,7 @@ import {
   newSlot,
   ranOut,
   sealed,
-} from '../../src/shards/slot.ts';
+} from '../src/slot.ts';
 
 const seal = { number: 7n, nonce: 'n' };
 const slot = newSlot(seal, 2, { count: 4, digest: 0n });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { InvalidOptionError } from 'incumbent';
 import { describe, expect, it } from 'vitest';
-import { InvalidOptionError } from '../../src/base/errors.ts';
-import type { Member, Ownership } from '../../src/shards/assign.ts';
-import { assign, nobody } from '../../src/shards/assign.ts';
+import type { Member, Ownership } from '../src/assign.ts';
+import { assign, nobody } from '../src/assign.ts';
 
 function ownership(owners: readonly number[], tokens: readonly number[] = []): Ownership {
   return {

@@ -38,6 +38,10 @@ export interface Situation {
   readonly doubts: boolean;
   /** No token is this one or lower. */
   readonly tokenFloor: bigint;
+  /** Shards that a holder gave up without being asked, with its slot. Another one has them, if it can. */
+  readonly avoided?: ReadonlyMap<number, number>;
+  /** Shards that were given up so just now. They are not granted yet. */
+  readonly resting?: ReadonlySet<number>;
 }
 
 /** By the numbers of the slots: the state that is to replace the one that was seen. */
@@ -76,7 +80,8 @@ function sealing({ ledger, seal, slots }: Situation): Writes {
 }
 
 /** For each shard the slot that is to have it, or `nobody`. */
-function wantedSlots({ ledger, alive, drained, shards }: Situation): Int32Array {
+function wantedSlots(situation: Situation): Int32Array {
+  const { ledger, alive, drained, shards, avoided } = situation;
   const members: Member[] = [];
   const numbers: number[] = [];
   const owners = new Int32Array(shards).fill(nobody);
@@ -94,11 +99,35 @@ function wantedSlots({ ledger, alive, drained, shards }: Situation): Int32Array 
       tokens[entry.shard] = entry.token;
     }
   }
-  return assign(members, { owners, tokens }).map((index) => numbers[index] ?? nobody);
+  const wanted = assign(members, { owners, tokens });
+  for (const [shard, number] of avoided ?? []) {
+    const index = wanted[shard] ?? nobody;
+    if (numbers[index] !== number) continue;
+    const owner = owners[shard] ?? nobody;
+    // Its owner keeps it for now, or balance would take it back at once.
+    const isKept = owner !== nobody && members[owner]?.drained !== true;
+    const other = isKept ? owner : emptiest(members, wanted, index);
+    if (other !== nobody) wanted[shard] = other;
+  }
+  return wanted.map((index) => numbers[index] ?? nobody);
+}
+
+/** The member with the fewest wanted shards for its weight, but not this one. */
+function emptiest(members: readonly Member[], wanted: Int32Array, but: number): number {
+  const counts = new Int32Array(members.length);
+  for (const index of wanted) if (index !== nobody) counts[index] = (counts[index] ?? 0) + 1;
+  let best = nobody;
+  let least = Number.POSITIVE_INFINITY;
+  for (const [index, { weight, drained }] of members.entries()) {
+    const load = (counts[index] ?? 0) / weight;
+    if (index === but || drained === true || load >= least) continue;
+    [best, least] = [index, load];
+  }
+  return best;
 }
 
 function grantsIn(
-  { ledger, doubts }: Situation,
+  { ledger, doubts, resting }: Situation,
   standings: readonly Standing[],
   wanted: Int32Array,
   token: bigint,
@@ -108,6 +137,7 @@ function grantsIn(
     const number = wanted[shard] ?? nobody;
     if (number === nobody || standing.kind === 'owned') continue;
     if (standing.kind === 'unknown' && doubts) continue;
+    if (resting?.has(shard) === true) continue;
     // That slot waits for an answer first.
     if (ledger.get(number)?.sent.length !== 0) continue;
     const unfenced: readonly Unfenced[] = standing.kind === 'free' ? standing.unfenced : [];

@@ -7,7 +7,8 @@
  * its shards by token, and each as the distance from the one before. The directory has two columns
  * with a fixed number of bits for each shard: which member owns it, and which token it has.
  */
-import type { Codec } from '../backends/protobuf.ts';
+import { RecordDamagedError, RecordTooNewError } from 'incumbent';
+import type { Codec } from 'incumbent/internal';
 import {
   bool,
   bytes,
@@ -19,8 +20,7 @@ import {
   repeated,
   string,
   uint64,
-} from '../backends/protobuf.ts';
-import { RecordDamagedError, RecordTooNewError } from '../base/errors.ts';
+} from 'incumbent/internal';
 import { largestWeight, mostShards } from './assign.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
 
@@ -176,6 +176,40 @@ function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): 
     }
   }
   return [...entries.values()].sort((a, b) => a.shard - b.shard);
+}
+
+// --- the record of the coordinator's election ---
+
+/** How many slots there are, and which list their numbers refer to. */
+export interface Head {
+  readonly slots: number;
+  readonly list: ShardList;
+}
+
+interface HeadMessage {
+  readonly format: number;
+  readonly slots: number;
+  readonly count: number;
+  readonly digest: bigint;
+}
+
+const headCodec: Codec<HeadMessage> = message<HeadMessage>({
+  format: field(1, int32),
+  slots: field(2, int32),
+  count: field(3, int32),
+  digest: field(4, uint64),
+});
+
+export function encodeHead({ slots, list: { count, digest } }: Head): Uint8Array {
+  return headCodec.encode({ format: shardsFormat, slots, count, digest });
+}
+
+/** @throws RecordDamagedError, RecordTooNewError */
+export function decodeHead(source: Uint8Array, location: string): Head {
+  const { slots, count, digest } = decoded(headCodec, source, location);
+  if (count < 1 || count > mostShards) throw damaged(location, `a count of ${count}`);
+  if (slots < 0) throw damaged(location, `a number of ${slots} slots`);
+  return { slots, list: { count, digest } };
 }
 
 // --- the directory ---

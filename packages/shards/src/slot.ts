@@ -6,8 +6,8 @@
  * The caller decides when a change may be written. Each change counts only when it replaced the very
  * version that it was made from.
  */
-import { ElectionError } from '../base/errors.ts';
-import { unfencedLimit } from '../record/record.ts';
+import { ElectionError } from 'incumbent';
+import { unfencedLimit } from 'incumbent/internal';
 
 /**
  * - `owned`: the holder of the slot owns the shard.
@@ -139,6 +139,17 @@ export function askedNoMore(slot: SlotState, shards: ReadonlySet<number>): SlotS
 export function forgotten(slot: SlotState, shards: ReadonlySet<number>): SlotState {
   const entries = slot.entries.filter((entry) => isLive(entry) || !shards.has(entry.shard));
   return entries.length === slot.entries.length ? slot : changed(slot, entries);
+}
+
+/**
+ * From here on the numbers refer to another list. Only when nobody holds the slot. Numbered shards keep
+ * their entries: their numbers are their names.
+ */
+export function relisted(slot: SlotState, list: ShardList): SlotState {
+  require(!slot.entries.some(isLive), 'its holder may own shards of the list before');
+  const isNumbered = slot.list.digest === 0n && list.digest === 0n;
+  const entries = isNumbered ? slot.entries.filter(({ shard }) => shard < list.count) : [];
+  return changed({ ...slot, list }, entries);
 }
 
 /**

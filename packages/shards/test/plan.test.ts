@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Known } from '../../src/shards/ledger.ts';
-import type { Situation } from '../../src/shards/plan.ts';
-import { plan } from '../../src/shards/plan.ts';
-import type { Entry, Seal, SlotState } from '../../src/shards/slot.ts';
+import type { Known } from '../src/ledger.ts';
+import type { Situation } from '../src/plan.ts';
+import { plan } from '../src/plan.ts';
+import type { Entry, Seal, SlotState } from '../src/slot.ts';
 import {
   absent,
   askedFor,
@@ -14,7 +14,7 @@ import {
   newSlot,
   presented,
   ranOut,
-} from '../../src/shards/slot.ts';
+} from '../src/slot.ts';
 
 const seal: Seal = { number: 1n, nonce: 'a' };
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { RecordDamagedError, RecordTooNewError } from 'incumbent';
 import { describe, expect, it } from 'vitest';
-import { RecordDamagedError, RecordTooNewError } from '../../src/base/errors.ts';
-import { assign, nobody } from '../../src/shards/assign.ts';
-import type { Directory } from '../../src/shards/codec.ts';
+import { assign, nobody } from '../src/assign.ts';
+import type { Directory } from '../src/codec.ts';
 import {
   decodeDirectory,
   decodeSlot,
@@ -10,8 +10,8 @@ import {
   encodeSlot,
   pack,
   widthOf,
-} from '../../src/shards/codec.ts';
-import type { Entry, SlotState } from '../../src/shards/slot.ts';
+} from '../src/codec.ts';
+import type { Entry, SlotState } from '../src/slot.ts';
 
 const hex = (source: Uint8Array) => Buffer.from(source).toString('hex');
 

@@ -1,0 +1,418 @@
+import type { Term } from 'incumbent';
+import type { LeaseRecord } from 'incumbent/backend';
+import { drainOf, emptyLeaseRecord, uniqueId, vacated, Wakeup } from 'incumbent/internal';
+import { encodeSlot } from './codec.ts';
+import type { Context } from './context.ts';
+import type { HeadRecord } from './head.ts';
+import type { Ledger } from './ledger.ts';
+import { isSealed, slotsIn } from './ledger.ts';
+import { sameList } from './lists.ts';
+import { Moves } from './moves.ts';
+import { plan } from './plan.ts';
+import { SeenSlot } from './seen-slot.ts';
+import type { Seal, SlotState } from './slot.ts';
+import { isLive, isOutranked, newSlot, ranOut, relisted, sameSeal, sealed } from './slot.ts';
+
+/** So many slots are made at first. */
+const firstSlots = 16;
+
+/** There are no more processes than that. */
+const mostSlots = 4_096;
+
+/** A coordinator that doubts skips so many tokens: a slot that was lost took its highest with it. */
+const lostTokens = 1n << 20n;
+
+/** How often it asks whether the process of a slot has died, where the store can prove it. */
+const proofEveryMs = 100;
+
+/** The shortest time between two looks that hints ask for. */
+const shortestGapMs = 20;
+
+export interface CoordinatorOptions {
+  readonly maxMoving: number;
+  /** After each look and write: who owns what may have changed. */
+  readonly onChange: (slots: readonly SeenSlot[]) => void;
+}
+
+/**
+ * Decides which process owns which shard, while its process leads the election of the set. It seals
+ * all slots, and then makes the writes that `plan` asks for. Safety needs no more of it than the order
+ * of these two: docs/design/shards.md.
+ */
+export class Coordinator<Shard> {
+  readonly #context: Context<Shard>;
+  readonly #head: HeadRecord;
+  readonly #options: CoordinatorOptions;
+  readonly #slots = new Map<number, SeenSlot>();
+  readonly #wakeup = new Wakeup();
+  #look = 0;
+  #isLookWanted = true;
+  #lookedMs = 0;
+  #lookTookMs = 0;
+
+  constructor(context: Context<Shard>, head: HeadRecord, options: CoordinatorOptions) {
+    this.#context = context;
+    this.#head = head;
+    this.#options = options;
+  }
+
+  /** Coordinates until the term must stop. Never rejects. */
+  async run(term: Term): Promise<void> {
+    const { clock, timing, onTrouble } = this.#context.options;
+    const spell = new Spell(this.#head.head?.slots ?? 0, clock.monotonicMs());
+    const { signal } = term;
+    const unwatch = new Map<SeenSlot, () => void>();
+    this.#isLookWanted = true;
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
+    try {
+      while (!signal.aborted) {
+        let waitMs = timing.retryBackoffMs;
+        try {
+          if (spell.slots === 0) await this.#makeRoom(spell, firstSlots, term);
+          const slots = this.#slotsUpTo(spell.slots);
+          for (const slot of slots) {
+            if (!unwatch.has(slot)) unwatch.set(slot, this.#watch(slot));
+          }
+          if (this.#isLookWanted && this.#lookInMs <= 0) await this.#lookAt(slots, signal);
+          waitMs = await this.#act(spell, slots, term);
+        } catch (error) {
+          if (signal.aborted) return;
+          onTrouble('coordinating', error);
+        }
+        const lookMs = this.#isLookWanted
+          ? this.#lookInMs
+          : this.#lookedMs + timing.renewEveryMs - clock.monotonicMs();
+        const nextMs = Math.max(1, Math.min(waitMs, lookMs));
+        await this.#wakeup.wait(clock, nextMs, signal).catch(() => {});
+        if (clock.monotonicMs() >= this.#lookedMs + timing.renewEveryMs) this.#isLookWanted = true;
+      }
+    } finally {
+      for (const end of unwatch.values()) end();
+    }
+  }
+
+  // --- looking ---
+
+  #slot(number: number): SeenSlot {
+    let slot = this.#slots.get(number);
+    if (slot === undefined) {
+      const scope = this.#context.scope(this.#context.slotName(number));
+      slot = new SeenSlot(number, this.#context.slot(number), scope);
+      this.#slots.set(number, slot);
+    }
+    return slot;
+  }
+
+  #slotsUpTo(count: number): readonly SeenSlot[] {
+    return Array.from({ length: count }, (_, i) => this.#slot(i + 1));
+  }
+
+  #watch({ store }: SeenSlot): () => void {
+    const { onTrouble } = this.#context.options;
+    try {
+      const onHint = () => {
+        this.#isLookWanted = true;
+        this.#wakeup.raise();
+      };
+      return store.watch?.(onHint) ?? (() => {});
+    } catch (error) {
+      onTrouble('watching a slot', error);
+      return () => {};
+    }
+  }
+
+  /** A look on a hint waits, so that a busy set costs a bounded number of them. */
+  get #lookInMs(): number {
+    const { clock, timing } = this.#context.options;
+    const gapMs = Math.min(timing.renewEveryMs, Math.max(shortestGapMs, 4 * this.#lookTookMs));
+    return this.#lookedMs + gapMs - clock.monotonicMs();
+  }
+
+  async #lookAt(slots: readonly SeenSlot[], signal: AbortSignal): Promise<void> {
+    const { clock, onTrouble } = this.#context.options;
+    this.#isLookWanted = false;
+    this.#look += 1;
+    const look = this.#look;
+    const sentMs = clock.monotonicMs();
+    this.#lookedMs = sentMs;
+    try {
+      const readings = await this.#context.readSlots(slots.length, signal);
+      for (const [i, reading] of readings.entries()) {
+        const slot = slots[i] as SeenSlot;
+        try {
+          if (reading instanceof Error) throw reading;
+          slot.learn(reading, look);
+        } catch (error) {
+          onTrouble('reading a slot', error);
+        }
+      }
+    } finally {
+      this.#lookTookMs = clock.monotonicMs() - sentMs;
+    }
+  }
+
+  // --- acting ---
+
+  /**
+   * Sends the writes that are due.
+   * @returns when the next ones may be due, in ms
+   */
+  async #act(spell: Spell, slots: readonly SeenSlot[], term: Term): Promise<number> {
+    const { clock, timing, names } = this.#context.options;
+    // A slot that this term has not seen may have any seal, and any entry.
+    if (slots.some(({ lookTaken }) => lookTaken < spell.firstLook(this.#look))) {
+      this.#isLookWanted = true;
+      return timing.retryBackoffMs;
+    }
+    const known = ledgerOf(slots);
+    const counted = slotsIn(known, spell.slots);
+    if (counted > spell.slots) {
+      await this.#makeRoom(spell, counted, term);
+      return 0;
+    }
+    if (term.signal.aborted) return 0;
+    const nowMs = clock.monotonicMs();
+    this.#doubt(spell, slots, nowMs);
+    spell.seal ??= drawSeal(slots, this.#context.options.random());
+    const { seal } = spell;
+    if (slots.some(({ state }) => state !== undefined && isOutranked(seal, state.seal))) {
+      // Another coordinator was faster, or is late. If it is late, the next seal outranks it.
+      spell.seal = undefined;
+      this.#isLookWanted = true;
+      return timing.retryBackoffMs * (0.5 + this.#context.options.random());
+    }
+    // A reading shows that the last write has not landed, and it still may.
+    for (const slot of slots) {
+      const { sent, lookTaken, lookAtWrite } = slot;
+      if (sent !== undefined && lookTaken > lookAtWrite) this.#write(slot, sent.state, sent.record);
+    }
+    let waitMs = timing.renewEveryMs;
+    const due = (ms: number) => {
+      waitMs = Math.min(waitMs, Math.max(1, ms));
+    };
+    this.#seal(spell, slots, seal);
+    for (const slot of slots) if (!sameSealed(slot, seal)) due(slot.pausedUntilMs - nowMs);
+    if (!isSealed(ledgerOf(slots), seal, spell.slots)) return waitMs;
+    this.#vacate(slots, due);
+    const others = slots.filter(({ state }) => state && !sameList(state.list, names.list));
+    if (others.length > 0) {
+      this.#relist(others);
+      return waitMs;
+    }
+    if (this.#lacksRoom(slots)) {
+      await this.#makeRoom(spell, Math.min(mostSlots, 2 * spell.slots), term);
+      return 0;
+    }
+    this.#move(spell, slots, seal, due);
+    this.#options.onChange(slots);
+    return waitMs;
+  }
+
+  async #makeRoom(spell: Spell, slots: number, term: Term): Promise<void> {
+    await this.#head.raise(slots, term);
+    // Those between are certainly new, unless another coordinator had made them.
+    spell.slots = slots;
+    this.#isLookWanted = true;
+    this.#lookedMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #lacksRoom(slots: readonly SeenSlot[]): boolean {
+    const vacant = slots.filter(({ record }) => record?.holding === undefined).length;
+    return vacant < Math.max(4, slots.length / 4) && slots.length < mostSlots;
+  }
+
+  /** Puts the seal and the number of slots into all slots that are there, and then makes the others. */
+  #seal(spell: Spell, slots: readonly SeenSlot[], seal: Seal): void {
+    let areAllTold = true;
+    for (const slot of slots) {
+      const { state, record } = slot;
+      if (state === undefined || record === undefined) continue;
+      if (sameSeal(state.seal, seal) && state.slots === spell.slots) continue;
+      areAllTold = false;
+      this.#write(slot, sealed(state, seal, spell.slots), record);
+    }
+    if (!areAllTold) return;
+    const { names, timing } = this.#context.options;
+    for (const slot of slots) {
+      if (slot.state !== undefined) continue;
+      const election = this.#context.slotName(slot.number);
+      const empty = emptyLeaseRecord(election, uniqueId(), timing.leaseMs);
+      this.#write(slot, newSlot(seal, spell.slots, names.list), slot.record ?? empty);
+    }
+  }
+
+  /** A loss shows in a slot that is missing or was set back. No shard is granted for one lease after. */
+  #doubt(spell: Spell, slots: readonly SeenSlot[], nowMs: number): void {
+    const { timing } = this.#context.options;
+    const leaseMs = Math.max(timing.leaseMs, ...slots.map(({ record }) => record?.leaseMs ?? 0));
+    let highest = 0n;
+    let untilMs = Number.NEGATIVE_INFINITY;
+    for (const { state, lostAtMs, settlesMs } of slots) {
+      if (state !== undefined && state.highest > highest) highest = state.highest;
+      untilMs = Math.max(untilMs, lostAtMs + leaseMs);
+      if (settlesMs > 0) untilMs = Math.max(untilMs, nowMs + settlesMs);
+    }
+    if (spell.sawTokens === undefined) spell.sawTokens = highest > 0n;
+    const isMissing = slots.some(({ state, number }) => state === undefined && number <= spell.old);
+    if (isMissing && highest > 0n) untilMs = Math.max(untilMs, nowMs + leaseMs);
+    // Nothing is granted while it doubts, so one skip is enough for all that was lost meanwhile.
+    if (untilMs > nowMs && spell.doubtsUntilMs <= nowMs) spell.tokenFloor = highest + lostTokens;
+    spell.doubtsUntilMs = Math.max(spell.doubtsUntilMs, untilMs);
+    // A shard that was owned once stands somewhere. Its entry may have been lost before this term.
+    if (spell.sawTokens) spell.doubtsUnknownUntilMs = spell.sinceMs + leaseMs;
+    for (const { store } of slots) {
+      const floor = store.tokenFloor ?? 0n;
+      if (floor > spell.tokenFloor) spell.tokenFloor = floor;
+    }
+  }
+
+  #vacate(slots: readonly SeenSlot[], due: (ms: number) => void): void {
+    const { clock } = this.#context.options;
+    for (const slot of slots) {
+      const { record, state, sent } = slot;
+      if (record?.holding === undefined || state === undefined || sent !== undefined) continue;
+      due(slot.canProve ? proofEveryMs : record.leaseMs - slot.silentMs);
+      if (!slot.isOver) continue;
+      const next = vacated(record, false, { nonce: uniqueId(), wallMs: clock.wallMs() });
+      this.#write(slot, ranOut(state, record.holding.candidate.id), next);
+    }
+  }
+
+  /** Its holder has gone. So the numbers in it may refer to the present list from here on. */
+  #relist(slots: readonly SeenSlot[]): void {
+    const { names } = this.#context.options;
+    for (const slot of slots) {
+      const { record, state } = slot;
+      if (record === undefined || record.holding !== undefined || state === undefined) continue;
+      if (slot.sent !== undefined || state.entries.some(isLive)) continue;
+      this.#write(slot, relisted(state, names.list), record);
+    }
+  }
+
+  #move(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
+    const { clock, timing, names } = this.#context.options;
+    const nowMs = clock.monotonicMs();
+    if (nowMs < spell.doubtsUntilMs) {
+      due(spell.doubtsUntilMs - nowMs);
+      return;
+    }
+    const alive = new Set<number>();
+    const drained = new Set<number>();
+    for (const slot of slots) {
+      const { record, state, number } = slot;
+      if (record?.holding === undefined || state === undefined) continue;
+      if (!state.presence.joined) continue;
+      if (slot.silentMs < 3 * timing.renewEveryMs) alive.add(number);
+      const { id } = record.holding.candidate;
+      if (drainOf(this.#head.record, id, clock.wallMs()) !== undefined) drained.add(number);
+    }
+    const { moves } = spell;
+    const situation = moves.see(slots, alive, drained, nowMs, timing);
+    if (situation.dueMs !== undefined) due(situation.dueMs - nowMs);
+    if (!situation.mayGrant) return;
+    const doubts = nowMs < spell.doubtsUnknownUntilMs;
+    if (doubts) due(spell.doubtsUnknownUntilMs - nowMs);
+    const writes = plan({
+      ...{ seal, slots: spell.slots, shards: names.list.count, ledger: ledgerOf(slots) },
+      ...{ alive, drained, doubts, tokenFloor: spell.tokenFloor },
+      maxMoving: this.#options.maxMoving,
+      ...situation,
+    });
+    // `#act` has looked at all seals.
+    if (writes === 'outranked') return;
+    for (const [number, state] of writes) {
+      const slot = slots[number - 1];
+      if (slot?.record === undefined) continue;
+      this.#write(slot, state, slot.record);
+      if (slot.pausedUntilMs > nowMs) due(slot.pausedUntilMs - nowMs);
+    }
+  }
+
+  /** One write at a time for each slot, and a pause between two, so that its holder can renew. */
+  #write(slot: SeenSlot, state: SlotState, base: LeaseRecord): void {
+    const { clock, timing, onTrouble } = this.#context.options;
+    const sentMs = clock.monotonicMs();
+    if (slot.isWriting || slot.pausedUntilMs > sentMs) return;
+    // A write whose outcome is unknown may still land. So the very same one is sent again, and no
+    // other, until a reading shows what became of it.
+    const { sent = { state, record: withShards(base, state), expected: slot.version } } = slot;
+    slot.sent = sent;
+    slot.isWriting = true;
+    const end = () => {
+      const tookMs = clock.monotonicMs() - sentMs;
+      slot.isWriting = false;
+      slot.lookAtWrite = this.#look;
+      const pauseMs = Math.min(timing.retryBackoffMs, Math.max(shortestGapMs, 4 * tookMs));
+      slot.pausedUntilMs = clock.monotonicMs() + pauseMs;
+      this.#wakeup.raise();
+    };
+    const stop = new AbortController().signal;
+    this.#context
+      .ask('writing a slot', stop, (signal) => slot.store.swap(sent.expected, sent.record, signal))
+      .then(
+        (result) => {
+          end();
+          if (result.outcome === 'ok') slot.onWritten(sent, result.version);
+          else this.#isLookWanted = true;
+        },
+        (error: unknown) => {
+          end();
+          this.#isLookWanted = true;
+          onTrouble('writing a slot', error);
+        },
+      );
+  }
+}
+
+/** The state of one term of a coordinator. */
+class Spell {
+  readonly sinceMs: number;
+  /** The slots that were there when the term began. */
+  readonly old: number;
+  readonly moves = new Moves();
+  slots: number;
+  seal: Seal | undefined;
+  /** Nothing is granted before then, monotonic. */
+  doubtsUntilMs: number = Number.NEGATIVE_INFINITY;
+  /** No shard that stands nowhere is granted before then, monotonic. */
+  doubtsUnknownUntilMs: number = Number.NEGATIVE_INFINITY;
+  tokenFloor = 0n;
+  /** Shards had owners before this term. */
+  sawTokens: boolean | undefined;
+  #firstLook: number | undefined;
+
+  constructor(slots: number, sinceMs: number) {
+    this.slots = slots;
+    this.old = slots;
+    this.sinceMs = sinceMs;
+  }
+
+  /** The first look of this term. */
+  firstLook(present: number): number {
+    this.#firstLook ??= present;
+    return this.#firstLook;
+  }
+}
+
+/** @param draw orders marks with one number, 0 ≤ x < 1 */
+function drawSeal(slots: readonly SeenSlot[], draw: number): Seal {
+  let highest = 0n;
+  for (const { state } of slots) {
+    if (state !== undefined && state.seal.number > highest) highest = state.seal.number;
+  }
+  return { number: highest + 1n, nonce: `${draw.toFixed(6)} ${uniqueId()}` };
+}
+
+function sameSealed({ state }: SeenSlot, seal: Seal): boolean {
+  return state !== undefined && sameSeal(state.seal, seal);
+}
+
+function ledgerOf(slots: readonly SeenSlot[]): Ledger {
+  return new Map(
+    slots.flatMap(({ number, known }) => (known === undefined ? [] : [[number, known] as const])),
+  );
+}
+
+function withShards(record: LeaseRecord, state: SlotState): LeaseRecord {
+  return { ...record, history: [], shards: Buffer.from(encodeSlot(state)).toString('base64') };
+}

@@ -1,0 +1,198 @@
+import type { Clock } from 'incumbent';
+import { emptyLeaseRecord, sleep, uniqueId, Wakeup } from 'incumbent/internal';
+import { nobody } from './assign.ts';
+import type { Directory, Owner } from './codec.ts';
+import { decodeDirectory, encodeDirectory } from './codec.ts';
+import type { Context } from './context.ts';
+import { requireList } from './head.ts';
+import type { SeenSlot } from './seen-slot.ts';
+import { isLive } from './slot.ts';
+
+/** The shortest time between two writes of it. */
+const writeGapMs = 100;
+
+/** Keeps the copy for clients up to date. Nothing depends on it, so a failure only delays it. */
+export class DirectoryWriter<Shard> {
+  readonly #context: Context<Shard>;
+  #wanted: readonly SeenSlot[] | undefined;
+  #written = '';
+  #isWriting = false;
+  #writing: Promise<void> = Promise.resolve();
+  readonly #closing = new AbortController();
+
+  constructor(context: Context<Shard>) {
+    this.#context = context;
+  }
+
+  /** Waits for a write that is under way, and makes no more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#writing;
+  }
+
+  update(slots: readonly SeenSlot[]): void {
+    const signature = signatureOf(slots);
+    if (signature === this.#written || this.#closing.signal.aborted) return;
+    this.#wanted = slots;
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#writing = this.#write();
+  }
+
+  async #write(): Promise<void> {
+    const { clock, onTrouble, timing } = this.#context.options;
+    const stop = new AbortController().signal;
+    const store = this.#context.directory;
+    const { signal: closing } = this.#closing;
+    while (this.#wanted !== undefined && !closing.aborted) {
+      const slots = this.#wanted;
+      this.#wanted = undefined;
+      const signature = signatureOf(slots);
+      try {
+        const { version } = await this.#context.ask('reading the directory', stop, (signal) =>
+          store.read(signal),
+        );
+        const name = `${this.#context.options.name}/directory`;
+        const record = {
+          ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
+          shards: Buffer.from(encodeDirectory(this.#directoryOf(slots))).toString('base64'),
+        };
+        const result = await this.#context.ask('writing the directory', stop, (signal) =>
+          store.swap(version, record, signal),
+        );
+        if (result.outcome === 'ok') this.#written = signature;
+        else this.#wanted ??= slots;
+      } catch (error) {
+        onTrouble('writing the directory', error);
+      }
+      await sleep(clock, writeGapMs, closing, true).catch(() => {});
+    }
+    this.#isWriting = false;
+  }
+
+  #directoryOf(slots: readonly SeenSlot[]): Directory {
+    const { list } = this.#context.options.names;
+    const members: Owner[] = [];
+    const owners = new Int32Array(list.count).fill(nobody);
+    const tokens = new BigUint64Array(list.count);
+    let highest = 0n;
+    for (const { number, record, state } of slots) {
+      if (state === undefined) continue;
+      if (state.highest > highest) highest = state.highest;
+      if (record?.holding === undefined) continue;
+      const { id, addresses } = record.holding.candidate;
+      const index = members.push({ slot: number, id, addresses }) - 1;
+      for (const entry of state.entries) {
+        if (!isLive(entry)) continue;
+        owners[entry.shard] = index;
+        tokens[entry.shard] = entry.token;
+      }
+    }
+    return { list, highest, members, owners, tokens };
+  }
+}
+
+/** Differs when the directory would. Each change of the entries counts. */
+function signatureOf(slots: readonly SeenSlot[]): string {
+  return slots
+    .map(({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`)
+    .join('\n');
+}
+
+/** The last look at the directory. */
+export interface Sight {
+  /** Undefined: no coordinator has written it yet. */
+  readonly directory: Directory | undefined;
+  /** Why it cannot be read. */
+  readonly error: Error | undefined;
+}
+
+/** Reads the directory as long as there are subscribers, once for all of them. */
+export class DirectoryWatch {
+  readonly clock: Clock;
+  readonly #context: Context<string | number>;
+  readonly #listeners = new Set<() => void>();
+  #end: AbortController | undefined;
+  #sight: Sight | undefined;
+  #signature: string | undefined;
+
+  constructor(context: Context<string | number>) {
+    this.#context = context;
+    this.clock = context.options.clock;
+  }
+
+  /** Undefined until it was read, and without subscribers. */
+  get sight(): Sight | undefined {
+    return this.#sight;
+  }
+
+  /**
+   * @param listener called at each change of `sight`
+   * @returns a function that ends the subscription
+   */
+  subscribe(listener: () => void): () => void {
+    const own = () => listener();
+    this.#listeners.add(own);
+    if (this.#end === undefined) {
+      this.#end = new AbortController();
+      void this.#watch(this.#end.signal);
+    }
+    return () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size === 0) this.close();
+    };
+  }
+
+  close(): void {
+    this.#end?.abort();
+    this.#end = undefined;
+    this.#sight = undefined;
+    this.#signature = undefined;
+  }
+
+  /** One read. @throws ListDiffersError, the store's error */
+  async read(signal: AbortSignal): Promise<Directory | undefined> {
+    const { name, names } = this.#context.options;
+    const { record } = await this.#context.ask('reading the directory', signal, (stop) =>
+      this.#context.directory.read(stop),
+    );
+    if (record?.shards === undefined) return undefined;
+    const source = Buffer.from(record.shards, 'base64');
+    const directory = decodeDirectory(source, `the directory of "${name}"`);
+    requireList(name, names.list, directory.list);
+    return directory;
+  }
+
+  async #watch(end: AbortSignal): Promise<void> {
+    const { timing, onTrouble } = this.#context.options;
+    const wakeup = new Wakeup();
+    const unwatch = this.#context.directory.watch?.(() => wakeup.raise());
+    while (!end.aborted) {
+      wakeup.clear();
+      try {
+        const directory = await this.read(end);
+        if (end.aborted) break;
+        this.#see({ directory, error: undefined }, `${changesOf(directory)}`);
+      } catch (error) {
+        if (end.aborted) break;
+        onTrouble('reading the directory', error);
+        this.#see({ directory: this.#sight?.directory, error: error as Error }, 'unknown');
+      }
+      await wakeup.wait(this.clock, timing.pollEveryMs, end, true).catch(() => {});
+    }
+    unwatch?.();
+  }
+
+  #see(sight: Sight, signature: string): void {
+    if (signature === this.#signature) return;
+    this.#signature = signature;
+    this.#sight = sight;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+/** Differs when the directory does. */
+function changesOf(directory: Directory | undefined): string {
+  if (directory === undefined) return '';
+  return Buffer.from(encodeDirectory(directory)).toString('base64');
+}

@@ -1,0 +1,9 @@
+/**
+ * Many pieces of work, each owned by exactly one process, shared evenly among all that run. Start at
+ * `createShards`.
+ */
+export { createShards, type Shards } from './create-shards.ts';
+export { ListDiffersError } from './head.ts';
+export type { ShardsOptions } from './options.ts';
+export type { ShardFenceHook, ShardTakeover, ShardTerm, UncleanOwner } from './shard-term.ts';
+export type { ShardMember, ShardOwner, ShardsView } from './view.ts';

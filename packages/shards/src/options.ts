@@ -1,0 +1,170 @@
+/** The options of `createShards`, and their checks. */
+import type { Backend, CandidateOptions, Clock, Duration, TimingOptions, Trouble } from 'incumbent';
+import { InvalidOptionError, parseDuration } from 'incumbent';
+import type { Leases } from 'incumbent/backend';
+import { checkName, checkNames, describeValue } from 'incumbent/internal';
+import { largestWeight } from './assign.ts';
+import type { Names } from './lists.ts';
+import { namesOf } from './lists.ts';
+import type { ShardFenceHook, ShardTerm } from './shard-term.ts';
+
+/** The options of `createShards`. The durations of `TimingOptions` are among them. */
+export interface ShardsOptions<Shard extends string | number = string | number>
+  extends TimingOptions {
+  /**
+   * 1 to 180 bytes, no control characters. All processes that use one name on one store share the
+   * shards. No election may have this name.
+   */
+  readonly name: string;
+  /** Where the shards are kept: `postgres(pool)`, `file(directory)`, … */
+  readonly backend: Backend;
+  /**
+   * How many shards there are, with the numbers from 0. Or their names, in any order. All processes
+   * give the same. 1 to 100,000.
+   */
+  readonly shards: Shard extends number ? number : readonly string[];
+  /**
+   * The work for one shard, from when this process owns it. It goes on until `term.signal` aborts.
+   * When it returns or throws sooner, the shard goes to another process, if there is one. Left out:
+   * this process owns nothing, and only asks which process owns what.
+   */
+  readonly own?: (shard: Shard, term: ShardTerm<Shard>) => Promise<unknown> | unknown;
+  /** This process as others see it. Its addresses are for the router. */
+  readonly candidate?: CandidateOptions;
+  /** How much of the shards this process takes beside the others: 1 to 1,000. Default 1. */
+  readonly weight?: number;
+  /** Processes of one zone may fail together. Each zone gets its share of the shards. */
+  readonly zone?: string;
+  /**
+   * How many shards may be asked back from their owners at a time. Default 100. All processes give
+   * the same: the coordinator's counts.
+   */
+  readonly maxMoving?: number;
+  /**
+   * Hooks that run in order, for each owner of a shard that ended unclean, before the work for it
+   * begins. If one throws, the shard is given up, and the next owner runs them again.
+   */
+  readonly onUnclean?: ShardFenceHook<Shard> | readonly ShardFenceHook<Shard>[];
+  /** How long one hook may take. Default 30 s. */
+  readonly hookTimeout?: Duration;
+  /**
+   * `kill`: a worker thread ends this process with SIGKILL when it has lost its slot and some work has
+   * not settled by the end of its belief. For work that no token can fence.
+   */
+  readonly watchdog?: 'kill';
+  /** Called with trouble that no caller waits for, such as an error of the work for a shard. */
+  readonly onTrouble?: (trouble: Trouble) => unknown;
+  /** As for an election: `auto` makes what the store lacks, such as a table. */
+  readonly init?: 'auto' | 'never';
+  /** Time source, for tests. Default: the clocks of the machine. */
+  readonly clock?: Clock;
+  /** Returns a number from 0 to 1, without 1. For tests. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+const names: Readonly<Record<keyof ShardsOptions, true>> = {
+  lease: true,
+  belief: true,
+  stopMargin: true,
+  renewEvery: true,
+  operationTimeout: true,
+  retryBackoff: true,
+  pollEvery: true,
+  stopTimeout: true,
+  clockDrift: true,
+  name: true,
+  backend: true,
+  shards: true,
+  own: true,
+  candidate: true,
+  weight: true,
+  zone: true,
+  maxMoving: true,
+  onUnclean: true,
+  hookTimeout: true,
+  watchdog: true,
+  onTrouble: true,
+  init: true,
+  clock: true,
+  random: true,
+};
+
+/** Room for the number of a slot, and for the word `directory`. */
+const mostNameBytes = 180;
+
+const defaultMaxMoving = 100;
+
+/** Options that only a process with work uses. */
+const ofMembers = ['weight', 'zone', 'maxMoving', 'onUnclean', 'hookTimeout', 'watchdog'] as const;
+
+/** The options, checked. */
+export interface Resolved {
+  readonly name: string;
+  readonly leases: Leases;
+  readonly names: Names<string | number>;
+  readonly weight: number;
+  readonly zone: string;
+  readonly maxMoving: number;
+  readonly onUnclean: readonly ShardFenceHook<string | number>[];
+  readonly hookTimeoutMs: number;
+}
+
+/**
+ * The timing and the candidate are checked by the elections.
+ * @throws InvalidOptionError
+ */
+export function checkOptions(options: ShardsOptions): Resolved {
+  checkNames('createShards', options, names);
+  const name = checkName('the name of the shards', options.name, mostNameBytes);
+  const { backend, own, weight = 1, zone, maxMoving = defaultMaxMoving, onUnclean } = options;
+  if (typeof backend?.open !== 'function') {
+    throw new InvalidOptionError(
+      `backend must be a store such as file(directory) from "incumbent/file", not ${describeValue(backend)}`,
+    );
+  }
+  const { leases } = backend;
+  if (leases === undefined) {
+    throw new InvalidOptionError(
+      `a store of the kind "${backend.kind}" cannot hold shards with these options`,
+    );
+  }
+  if (own !== undefined && typeof own !== 'function') {
+    throw new InvalidOptionError(`own must be a function, not ${describeValue(own)}`);
+  }
+  for (const option of ofMembers) {
+    if (own === undefined && options[option] !== undefined) {
+      throw new InvalidOptionError(
+        `${option} is for a process that owns shards: give it together with own`,
+      );
+    }
+  }
+  checkWhole('weight', weight, largestWeight);
+  checkWhole('maxMoving', maxMoving, Number.MAX_SAFE_INTEGER);
+  const hooks: readonly unknown[] =
+    onUnclean === undefined ? [] : Array.isArray(onUnclean) ? onUnclean : [onUnclean];
+  for (const hook of hooks) {
+    if (typeof hook !== 'function') {
+      throw new InvalidOptionError(`onUnclean takes functions, not ${describeValue(hook)}`);
+    }
+  }
+  if (options.hookTimeout !== undefined && hooks.length === 0) {
+    throw new InvalidOptionError(
+      'hookTimeout bounds the hooks of onUnclean, and there are none: leave it out',
+    );
+  }
+  return {
+    ...{ name, leases, weight, maxMoving },
+    names: namesOf(options.shards),
+    zone: zone === undefined ? '' : checkName('zone', zone, 100),
+    onUnclean: hooks as readonly ShardFenceHook<string | number>[],
+    hookTimeoutMs: parseDuration('hookTimeout', options.hookTimeout ?? 30_000),
+  };
+}
+
+function checkWhole(name: string, value: unknown, most: number): void {
+  if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= most) return;
+  const upTo = most === Number.MAX_SAFE_INTEGER ? 'of at least 1' : `from 1 to ${most}`;
+  throw new InvalidOptionError(
+    `${name} must be a whole number ${upTo}, not ${describeValue(value)}`,
+  );
+}

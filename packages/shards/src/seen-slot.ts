@@ -1,0 +1,123 @@
+import type { LeaseRecord, LeaseStore, Reading, Scope, Version } from 'incumbent/backend';
+import { LossWatch, Observation } from 'incumbent/internal';
+import { decodeSlot } from './codec.ts';
+import type { Known } from './ledger.ts';
+import type { SlotState } from './slot.ts';
+
+/** A write that has no answer yet, or never had one. */
+interface Sent {
+  readonly state: SlotState;
+  readonly record: LeaseRecord;
+  readonly expected: Version;
+}
+
+/**
+ * One slot, as a coordinator sees it. It outlives the coordinator's term: the time for which a holder
+ * was silent goes on counting.
+ */
+export class SeenSlot {
+  readonly number: number;
+  readonly store: LeaseStore;
+  readonly #scope: Scope;
+  readonly #observation: Observation;
+  readonly #loss: LossWatch;
+  /** Undefined: there is none, as far as we know. */
+  record: LeaseRecord | undefined;
+  state: SlotState | undefined;
+  version: Version = 0;
+  /** Counts only while it is set: there may be no more than one write under way. */
+  sent: Sent | undefined;
+  isWriting = false;
+  /** The look that was the last to begin before the end of the last write. Later ones show it. */
+  lookAtWrite = 0;
+  /** The last look whose reading was taken. */
+  lookTaken = 0;
+  /** Not written before then, so that its holder gets its turn. Monotonic. */
+  pausedUntilMs: number = Number.NEGATIVE_INFINITY;
+  /** The time at which a loss was found, monotonic. */
+  lostAtMs: number = Number.NEGATIVE_INFINITY;
+  #changes = 0n;
+  #sinceMs: number = Number.POSITIVE_INFINITY;
+
+  constructor(number: number, store: LeaseStore, scope: Scope) {
+    this.number = number;
+    this.store = store;
+    this.#scope = scope;
+    this.#observation = new Observation(store, scope);
+    this.#loss = new LossWatch(store, scope);
+  }
+
+  /**
+   * @param look counts the looks, in the order in which they began
+   * @throws RecordDamagedError, RecordTooNewError
+   */
+  learn(reading: Reading, look: number): void {
+    // It may be older than a write of ours.
+    if (this.isWriting || look <= this.lookAtWrite) return;
+    const { record, version } = reading;
+    const state = record?.shards === undefined ? undefined : slotIn(record, this.#scope.election);
+    const sighting = this.#observation.see(reading);
+    this.#loss.see(sighting);
+    this.#sinceMs = sighting.sinceMs;
+    // A write on an older version can land no more. If it has landed, this reading shows it.
+    if (this.sent !== undefined && this.sent.expected !== version) this.sent = undefined;
+    const changes = state?.changes ?? -1n;
+    if (changes < this.#changes && (state !== undefined || this.state !== undefined)) {
+      this.lostAtMs = this.#scope.clock.monotonicMs();
+    }
+    this.#changes = state === undefined ? 0n : changes;
+    this.lookTaken = look;
+    this.record = record;
+    this.state = state;
+    this.version = version;
+  }
+
+  /** Our write has replaced the version that it was made from. */
+  onWritten({ state, record }: Sent, version: Version): void {
+    this.sent = undefined;
+    this.record = record;
+    this.state = state;
+    this.version = version;
+    this.#changes = state.changes;
+    const { life } = this.#observation.sighting ?? {};
+    const sighting = this.#observation.see({
+      record,
+      version,
+      ...(life !== undefined && { life }),
+    });
+    this.#sinceMs = sighting.sinceMs;
+  }
+
+  get known(): Known | undefined {
+    if (this.state === undefined) return undefined;
+    return { seen: this.state, sent: this.sent === undefined ? [] : [this.sent.state] };
+  }
+
+  /** How long the holder has written nothing, in ms. */
+  get silentMs(): number {
+    return this.#scope.clock.monotonicMs() - this.#sinceMs;
+  }
+
+  /** How much longer a holder may believe whose record is lost, in ms. */
+  get settlesMs(): number {
+    return this.#loss.leftMs;
+  }
+
+  /** The death of the holder shows before its lease is over. */
+  get canProve(): boolean {
+    return this.store.provesGone !== undefined && (this.record?.holding?.actors?.length ?? 0) > 0;
+  }
+
+  /** The holder cannot believe any more, by the rule of the lease race. */
+  get isOver(): boolean {
+    const { record } = this;
+    if (record?.holding === undefined || this.settlesMs > 0) return false;
+    if (this.silentMs >= record.leaseMs) return true;
+    const { actors } = record.holding;
+    return actors !== null && actors.length > 0 && this.store.provesGone?.(actors) === true;
+  }
+}
+
+function slotIn(record: LeaseRecord, election: string): SlotState {
+  return decodeSlot(Buffer.from(record.shards ?? '', 'base64'), `the slot "${election}"`);
+}

@@ -1,0 +1,385 @@
+import type { Clock } from 'incumbent';
+import { createElection, InvalidOptionError } from 'incumbent';
+import { memory } from 'incumbent/memory';
+import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Shards, ShardsOptions, ShardsView, ShardTerm } from '../src/index.ts';
+import { createShards, ListDiffersError } from '../src/index.ts';
+
+/** The members of one test, on one simulated store and clock. */
+class Group {
+  readonly clock = new SimulatedClock();
+  readonly store = new SimulatedLeaseStore({ clock: this.clock });
+  readonly members = new Map<string, Shards<number>>();
+  readonly troubles: string[] = [];
+  /** The terms that began, in order. */
+  readonly terms: { readonly id: string; readonly term: ShardTerm<number> }[] = [];
+
+  join(id: string, more: Partial<ShardsOptions<number>> = {}): Shards<number> {
+    const shards = createShards({
+      name: 'queues',
+      backend: this.store.connect().backend,
+      shards: 12,
+      clock: this.clock,
+      random: () => 0.5,
+      candidate: { id, addresses: [`${id}:80`] },
+      onTrouble: ({ what, error }) => this.troubles.push(`${what}: ${error}`),
+      own: async (_shard, term) => {
+        this.terms.push({ id, term });
+        await untilAborted(term.signal);
+      },
+      ...more,
+    });
+    shards.joined.catch(() => {});
+    this.members.set(id, shards);
+    return shards;
+  }
+
+  counts(): Readonly<Record<string, number>> {
+    return Object.fromEntries([...this.members].map(([id, shards]) => [id, shards.owned().length]));
+  }
+
+  async end(): Promise<void> {
+    const closed = Promise.all([...this.members.values()].map((shards) => shards.close()));
+    await this.clock.advance('5m');
+    await closed;
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+let group: Group;
+beforeEach(() => {
+  group = new Group();
+});
+afterEach(() => group.end());
+
+describe('processes', () => {
+  test('that start together share the shards evenly', async () => {
+    for (const id of ['a', 'b', 'c']) group.join(id);
+    await group.clock.advance('20s');
+    expect(group.counts()).toEqual({ a: 4, b: 4, c: 4 });
+    expect(group.troubles).toEqual([]);
+  });
+
+  test('that come later get their share, and no other shard moves', async () => {
+    group.join('a');
+    group.join('b');
+    await group.clock.advance('20s');
+    expect(group.terms).toHaveLength(12);
+    group.join('c');
+    await group.clock.advance('20s');
+    expect(group.counts()).toEqual({ a: 4, b: 4, c: 4 });
+    expect(group.terms).toHaveLength(16);
+  });
+
+  test('with more weight get more', async () => {
+    group.join('a', { weight: 3 });
+    group.join('b');
+    await group.clock.advance('20s');
+    expect(group.counts()).toEqual({ a: 9, b: 3 });
+  });
+
+  test('that are drained give all away, and leave', async () => {
+    group.join('a');
+    const b = group.join('b');
+    await group.clock.advance('20s');
+    const drained = b.drain();
+    await group.clock.advance('20s');
+    await drained;
+    expect(group.counts()).toEqual({ a: 12, b: 0 });
+    await expect(b.view()).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
+  test('that are drained leave although no other process takes part', async () => {
+    const a = group.join('a');
+    await group.clock.advance('20s');
+    expect(group.counts()).toEqual({ a: 12 });
+    const drained = a.drain();
+    await group.clock.advance('20s');
+    await drained;
+    expect(group.counts()).toEqual({ a: 0 });
+  });
+
+  test('that cannot reach the store lose their shards, with higher tokens elsewhere', async () => {
+    const way = group.store.connect();
+    group.join('a', { backend: way.backend });
+    group.join('b');
+    await group.clock.advance('20s');
+    const before = new Map(group.terms.map(({ term }) => [term.shard, term.token]));
+    way.outage = 'silent';
+    await group.clock.advance('60s');
+    expect(group.counts()).toEqual({ a: 0, b: 12 });
+    const after = group.terms.slice(12);
+    expect(after).toHaveLength(6);
+    for (const { id, term } of after) {
+      expect(id).toBe('b');
+      expect(term.token).toBeGreaterThan(before.get(term.shard) ?? 0n);
+    }
+  });
+
+  test('send one write in each renewal interval, whatever they own', async () => {
+    const way = group.store.connect();
+    group.join('a', { shards: 5_000 });
+    group.join('b', { shards: 5_000, backend: way.backend });
+    await group.clock.advance('40s');
+    expect(group.counts()).toEqual({ a: 2_500, b: 2_500 });
+    const { swap } = way.sent;
+    await group.clock.advance('60s');
+    // R is 3 s. The coordinator's election takes as many, in the process that leads it.
+    expect(way.sent.swap - swap).toBeLessThanOrEqual(2 * 21);
+  });
+});
+
+describe('the work of a shard', () => {
+  test('that throws is told as trouble, and goes to another process', async () => {
+    group.join('a', {
+      own: async (shard, term) => {
+        if (shard === 3) throw new Error('a full disk');
+        await untilAborted(term.signal);
+      },
+    });
+    group.join('b');
+    await group.clock.advance('5s');
+    const { owner } = await settled(group, (member) => member.view());
+    expect(owner(3)?.id).toBe('b');
+    // Only about once in a lease the process tries it again.
+    await group.clock.advance('60s');
+    expect(group.troubles.length).toBeLessThan(6);
+    expect(new Set(group.troubles)).toEqual(new Set(['the work of shard 3: Error: a full disk']));
+  });
+
+  test('that resigns its term goes to another process, with a higher token', async () => {
+    group.join('a');
+    group.join('b');
+    await group.clock.advance('20s');
+    const first = group.terms.find(({ id }) => id === 'a')!;
+    first.term.resign();
+    expect(first.term.signal.reason).toMatchObject({ code: 'TERM_ENDED', reason: 'resigned' });
+    await group.clock.advance('5s');
+    const { owner } = await settled(group, (member) => member.view());
+    expect(owner(first.term.shard)?.id).toBe('b');
+    expect(owner(first.term.shard)?.token).toBeGreaterThan(first.term.token);
+  });
+
+  test('that does not stop keeps its shard, and is told as trouble after stopTimeout', async () => {
+    group.join('a', { own: () => new Promise(() => {}), stopTimeout: '10s' });
+    await group.clock.advance('20s');
+    group.join('b', { stopTimeout: '10s' });
+    await group.clock.advance('30s');
+    // They are asked for, and not owned by anybody else.
+    expect(group.counts()).toEqual({ a: 12, b: 0 });
+    expect(group.troubles[0]).toMatch(
+      /^stopping a shard: .*the work of shard \d+ has not settled within 10s/,
+    );
+    group.members.delete('a');
+  });
+
+  test('begins after the hooks have fenced a former owner whose end is not known', async () => {
+    const way = group.store.connect();
+    const fenced: string[] = [];
+    group.join('a', { backend: way.backend });
+    await group.clock.advance('20s');
+    const tokens = new Map(group.terms.map(({ term }) => [term.shard, term.token]));
+    way.outage = 'silent';
+    group.join('b', {
+      onUnclean: ({ id, token }, { shard, token: own }) => {
+        expect(token).toBe(tokens.get(shard));
+        expect(own).toBeGreaterThan(token);
+        expect(group.terms.some(({ term }) => term.token === own)).toBe(false);
+        fenced.push(`${id} ${shard}`);
+      },
+    });
+    await group.clock.advance('90s');
+    expect(fenced).toHaveLength(12);
+    expect(fenced).toContain('a 7');
+    expect(group.counts()).toEqual({ a: 0, b: 12 });
+  });
+
+  test('asks its own term, which knows the clocks', async () => {
+    group.join('a');
+    await group.clock.advance('20s');
+    const term = group.members.get('a')?.term(5);
+    expect(term?.isLeading()).toBe(true);
+    expect(term?.remaining()).toBeGreaterThan(8_000);
+    expect(() => term?.assertLeading(11_999)).toThrow('of belief');
+    expect(() => term?.assertLeading(20_000)).toThrow(InvalidOptionError);
+    expect(term?.toJSON()).toEqual({
+      name: 'queues',
+      shard: 5,
+      candidate: 'a',
+      token: `${term?.token}`,
+      state: 'leading',
+    });
+    group.clock.stall('13s');
+    expect(term?.isLeading()).toBe(false);
+    expect(() => term?.assertLeading()).toThrow(/term \d+ of election "queues, shard 5" is over/);
+    expect(group.members.get('a')?.owned()).toEqual([]);
+  });
+});
+
+describe('a list of shards', () => {
+  test('that differs is refused by both counts, and nothing moves', async () => {
+    group.join('a');
+    await group.clock.advance('20s');
+    const other = group.join('b', { shards: 13 });
+    const refused = expect(other.joined).rejects.toThrow(
+      'this process has 13 numbered shards, and the others have 12 numbered shards',
+    );
+    await group.clock.advance('20s');
+    await refused;
+    await expect(other.joined).rejects.toThrow(ListDiffersError);
+    expect(group.terms).toHaveLength(12);
+    expect(group.counts()).toEqual({ a: 12, b: 0 });
+  });
+
+  test('takes the place of another one when no process has that any more', async () => {
+    const way = group.store.connect();
+    group.join('a', { backend: way.backend });
+    await group.clock.advance('20s');
+    // It dies: nothing is given back.
+    way.outage = 'silent';
+    group.join('b', { shards: 20 });
+    await group.clock.advance('2m');
+    expect(group.members.get('b')?.owned()).toHaveLength(20);
+    const tokens = new Map(group.terms.slice(0, 12).map(({ term }) => [term.shard, term.token]));
+    for (const { term } of group.terms.slice(12)) {
+      expect(term.token).toBeGreaterThan(tokens.get(term.shard) ?? 0n);
+    }
+  });
+
+  test('may have names, in any order', async () => {
+    const names = ['initech', 'acme', 'globex'];
+    const open = (id: string, shards: readonly string[]) =>
+      createShards({
+        name: 'tenants',
+        backend: group.store.connect().backend,
+        clock: group.clock,
+        candidate: { id },
+        shards,
+        own: (_tenant, term) => untilAborted(term.signal),
+      });
+    const a = open('a', names);
+    const b = open('b', [...names].reverse());
+    await group.clock.advance('20s');
+    expect([...a.owned(), ...b.owned()].sort()).toEqual([...names].sort());
+    const c = open('c', ['acme', 'globex', 'hooli']);
+    const refused = expect(c.joined).rejects.toThrow('both lists have 3 shards, with different');
+    await group.clock.advance('20s');
+    await refused;
+    expect(() => a.term('hooli')).toThrow('there is no shard "hooli" in the list of 3');
+    const closed = Promise.all([a.close(), b.close(), c.close()]);
+    await group.clock.advance('1m');
+    await closed;
+  });
+});
+
+test('a process that owns nothing sees which process owns what', async () => {
+  group.join('a');
+  group.join('b');
+  const { own: _, ...others } = { own: undefined };
+  const client = createShards({
+    name: 'queues',
+    backend: group.store.connect().backend,
+    shards: 12,
+    clock: group.clock,
+    ...others,
+  });
+  await client.joined;
+  const views = client.observe();
+  expect((await settledWith(group, views.next())).value?.unowned).toHaveLength(12);
+  await group.clock.advance('20s');
+  const view: ShardsView<number> = (await settledWith(group, views.next())).value!;
+  expect(view.members.map(({ id, owns }) => [id, owns]).sort()).toEqual([
+    ['a', 6],
+    ['b', 6],
+  ]);
+  const owner = await settledWith(group, client.owner(0));
+  expect(owner?.addresses).toEqual([`${owner?.id}:80`]);
+  expect(group.members.get(owner?.id ?? '')?.term(0)?.token).toBe(owner?.token);
+  await expect(client.owner(12)).rejects.toThrow('shards have the numbers 0 to 11');
+  const closed = client.close();
+  await settledWith(group, closed);
+  expect((await views.next()).done).toBe(true);
+});
+
+test('the name of an ordinary election is refused, and that of shards to an election', async () => {
+  const backend = memory();
+  const clock: Clock = group.clock;
+  const election = createElection({ name: 'jobs', backend, clock });
+  const leading = election.campaign();
+  const term = await settledWith(group, leading);
+  const shards = createShards({
+    name: 'jobs',
+    backend,
+    clock,
+    shards: 4,
+    own: (_shard, { signal }) => untilAborted(signal),
+    onTrouble: () => {},
+  });
+  const refused = expect(shards.joined).rejects.toThrow(
+    'the name "jobs" belongs to an ordinary election',
+  );
+  await group.clock.advance('20s');
+  await refused;
+  await settledWith(group, term[Symbol.asyncDispose]());
+
+  group.join('a');
+  await group.clock.advance('20s');
+  const other = createElection({
+    name: 'queues',
+    backend: group.store.connect().backend,
+    clock,
+  });
+  await expect(settledWith(group, other.campaign({ wait: 0 }))).rejects.toThrow(
+    'the name "queues" belongs to shards',
+  );
+});
+
+describe('bad input is refused before anything is touched:', () => {
+  const own = async () => {};
+  const good = { name: 'queues', backend: memory(), shards: 4, own };
+  test.each<readonly [string, object, RegExp]>([
+    ['no shards', { shards: 0 }, /from 1 to 100000, not 0/],
+    ['a million shards', { shards: 1_000_000 }, /from 1 to 100000, not 1000000/],
+    ['half a shard', { shards: 1.5 }, /whole number/],
+    ['an empty list', { shards: [] }, /1 to 100000 shards, and the list has 0/],
+    ['a name twice', { shards: ['a', 'b', 'a'] }, /names "a" twice/],
+    ['a shard without a name', { shards: ['a', ''] }, /name of a shard must not be empty/],
+    ['something else', { shards: 'all' }, /a number such as 256, or a list of names, not "all"/],
+    ['no weight', { weight: 0 }, /weight must be a whole number from 1 to 1000, not 0/],
+    ['a negative weight', { weight: -1 }, /not -1/],
+    ['a weight that is too high', { weight: 1_001 }, /not 1001/],
+    ['no moves', { maxMoving: 0 }, /maxMoving must be a whole number of at least 1, not 0/],
+    ['an option that is not known', { shard: 4 }, /createShards has no option "shard"/],
+    ['work that is no function', { own: 'work' }, /own must be a function, not "work"/],
+    ['an option of members', { own: undefined, weight: 2 }, /weight is for a process that owns/],
+    ['no backend', { backend: undefined }, /backend must be a store such as/],
+    ['a long name', { name: 'q'.repeat(181) }, /at most 180 are allowed/],
+    ['a hook that is none', { onUnclean: [1] }, /onUnclean takes functions, not 1/],
+    ['a time without hooks', { hookTimeout: '1s' }, /there are none: leave it out/],
+    ['timing that cannot be kept', { lease: '10s', belief: '20s' }, /cannot be kept/],
+  ])('%s', (_what, options, message) => {
+    expect(() => createShards({ ...good, ...options } as ShardsOptions<number>)).toThrow(message);
+  });
+
+  test('a store without leases', () => {
+    const backend = { ...memory(), leases: undefined, kind: 'tape' };
+    expect(() => createShards({ ...good, backend })).toThrow('the kind "tape" cannot hold shards');
+  });
+});
+
+/** Lets time pass until it has an answer. */
+async function settledWith<T>({ clock }: Group, promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  await clock.advance('5s');
+  return promise;
+}
+
+function settled<T>(of: Group, ask: (member: Shards<number>) => Promise<T>): Promise<T> {
+  return settledWith(of, ask(of.members.get('b')!));
+}

@@ -1,0 +1,98 @@
+import type { Term } from 'incumbent';
+import type { LeaseRecord } from 'incumbent/backend';
+import { SimulatedClock } from 'incumbent/testing';
+import { beforeEach, expect, test } from 'vitest';
+import type { Grant, SlotState } from '../src/slot.ts';
+import { askedFor, givenUp, granted, newSlot } from '../src/slot.ts';
+import { Stay } from '../src/stay.ts';
+
+const list = { count: 4, digest: 0n };
+/** As the record names its holder. */
+const record = {
+  token: 1n,
+  nonce: 'n',
+  holding: { candidate: { id: 'a' } },
+} as unknown as LeaseRecord;
+const grant = (shard: number, token: bigint): Grant => ({ shard, token, unfenced: [] });
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+let begun: string[];
+let stay: Stay<number>;
+
+beforeEach(() => {
+  begun = [];
+  stay = new Stay<number>({
+    slotName: 'the slot',
+    list,
+    ...{ weight: 1, zone: '' },
+    nameOf: (number) => number,
+    onChange: () => {},
+    settings: {
+      ...{ name: 'queues', candidate: 'a' },
+      clock: new SimulatedClock(),
+      ...{ stopTimeoutMs: 1_000, hookTimeoutMs: 1_000, onUnclean: [] },
+      onTrouble: () => {},
+      own: (shard, term) => {
+        begun.push(`${shard}: ${term.token}`);
+        return new Promise<void>((resolve) => {
+          term.signal.addEventListener('abort', () => resolve());
+        });
+      },
+    },
+  });
+  stay.begin({
+    token: 1n,
+    signal: new AbortController().signal,
+    isLeading: () => true,
+    proclaim: async () => {},
+  } as unknown as Term);
+});
+
+async function confirm(state: SlotState): Promise<void> {
+  stay.onWritten({ record, state });
+  await turn();
+}
+
+test('a record that was set back and has changed since brings no shard back', async () => {
+  const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [
+    grant(0, 5n),
+    grant(1, 5n),
+  ]);
+  await confirm(owned);
+  expect(begun).toEqual(['0: 5', '1: 5']);
+  const asked = askedFor(owned, new Set([0]));
+  await confirm(asked);
+  const left = givenUp(asked, new Map([[0, 5n]]));
+  await confirm(left);
+  expect(stay.isLost).toBe(false);
+
+  // It has as many changes as the one before.
+  const setBack = askedFor(asked, new Set([1]));
+  expect(setBack.changes).toBe(left.changes);
+  await confirm(setBack);
+  expect(begun).toEqual(['0: 5', '1: 5']);
+  expect(stay.isLost).toBe(true);
+  // For the lease race another process has written it, so that the term ends at once.
+  expect(stay.onRead({ record, state: setBack }, stay.onReading())?.nonce).not.toBe(record.nonce);
+});
+
+test('a record without a shard that is worked for was set back', async () => {
+  const before = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [grant(0, 5n)]);
+  await confirm(granted(before, [grant(1, 6n)]));
+  expect(begun).toEqual(['0: 5', '1: 6']);
+  await confirm(granted(before, [grant(2, 7n)]));
+  expect(stay.isLost).toBe(true);
+  expect(stay.termOf(1)?.signal.aborted ?? true).toBe(true);
+});
+
+test('a shard that was given up is begun again with a higher token', async () => {
+  const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [grant(0, 5n)]);
+  await confirm(owned);
+  const asked = askedFor(owned, new Set([0]));
+  await confirm(asked);
+  const left = givenUp(asked, new Map([[0, 5n]]));
+  await confirm(left);
+  await confirm(granted(left, [grant(0, 6n)]));
+  expect(begun).toEqual(['0: 5', '0: 6']);
+  expect(stay.isLost).toBe(false);
+});
