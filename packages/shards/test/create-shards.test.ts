@@ -419,7 +419,7 @@ test('a coordinator whose writes have no answer waits for them', async () => {
   };
   group.join('a', { backend: way.backend, clock });
   await group.clock.advance('20s');
-  group.members.get('a')?.close();
+  void group.members.get('a')?.close();
   await group.clock.advance('20s');
   const next = group.store.connect();
   group.join('b', { backend: next.backend, clock });
