@@ -1,15 +1,18 @@
 import type { AdminResult, Snapshot, View } from 'incumbent';
-import type { Question } from './ask.ts';
+import type { OneSeat, Question } from './ask.ts';
 import { ask, askWhatIsThere } from './ask.ts';
 import type { Context, StoreNeeds } from './context.ts';
 import { exitCodes } from './failure.ts';
-import type { ElectionQuestion } from './options.ts';
+import type { SeatQuestion } from './options.ts';
 import { sinceOf, tokenOf } from './output/describe.ts';
 import { toJson, visible } from './terminal/text.ts';
 
 /** A request of an operator to an election. */
 export interface Administration {
-  readonly request: (question: Question) => Promise<AdminResult>;
+  /** `of` names the seat. */
+  readonly request: (question: Question & Pick<OneSeat, 'of'>) => Promise<AdminResult>;
+  /** The request concerns all seats. Default: the one of `--seat`. */
+  readonly allSeats?: boolean;
   /** For people, on stdout. */
   readonly words: (result: AdminResult) => string;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -28,24 +31,37 @@ export interface Administration {
 
 /** Puts an operator's request to the election and says what became of it. */
 export async function administer(
-  options: ElectionQuestion,
+  options: SeatQuestion,
   context: Context,
-  { request, words, details, results, check, makes, reopens, needs }: Administration,
+  { request, words, details, results, check, makes, reopens, needs, allSeats }: Administration,
 ): Promise<number> {
-  const job = async (question: Question) => {
-    const snapshot = await question.election.inspect({ signal: question.signal });
+  const job = async (asked: Question) => {
+    const { signal } = asked;
+    const first = await asked.election.inspect({ signal });
+    const { election, of } = allSeats
+      ? { election: asked.allSeats(first.seats), of: {} }
+      : asked.oneSeat(first.seats, options.seat);
+    const question = { ...asked, election, of };
+    const snapshot = (of.seat ?? 1) === 1 ? first : await election.inspect({ signal, ...of });
     if (check === undefined) await question.noteNeverLed(snapshot.view);
     else await check(snapshot, question);
     return request(question);
   };
   const answer = makes
-    ? await ask(options, context, request, needs)
+    ? await ask(options, context, (question) => request({ ...question, of: {} }), needs)
     : await askWhatIsThere(options, context, { tells: check === undefined, reopens }, job);
   // The term that was asked, and not one that came after it.
   const isAsked = answer.changed && answer.lifted === undefined;
   const result = isAsked ? { ...answer, view: answer.asked } : answer;
+  const seat = options.seat !== undefined && { seat: options.seat };
   const line = options.json
-    ? toJson({ election: options.election, ...details, ...asJson(result), ...results?.(result) })
+    ? toJson({
+        election: options.election,
+        ...seat,
+        ...details,
+        ...asJson(result),
+        ...results?.(result),
+      })
     : visible(words(result));
   context.stdout.write(`${line}\n`);
   return exitCodes.ok;

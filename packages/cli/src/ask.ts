@@ -12,7 +12,7 @@ import {
 } from 'incumbent';
 import type { Context, OpenStore, StoreNeeds } from './context.ts';
 import { meantInstead } from './elections.ts';
-import { CommandError, exitCodes } from './failure.ts';
+import { CommandError, exitCodes, UsageError } from './failure.ts';
 import type { ElectionQuestion } from './options.ts';
 import { isLedOnce } from './output/describe.ts';
 import type { Inspected } from './output/vacancy.ts';
@@ -24,13 +24,30 @@ const tooLateCode = 'STORE_TIMEOUT';
 /** The pause before a server that failed is asked again. */
 const askAgainMs = 100;
 
-export interface Question {
+/** A handle, and the option by which its calls concern one seat. */
+export interface OneSeat {
+  readonly election: Election;
+  readonly of: { readonly seat?: number };
+}
+
+/** How an election is asked that may have several seats. `found`: so many, as the record says. */
+interface Seats {
+  /** @throws UsageError when there are several and none is named, or there is no such seat */
+  oneSeat(found: number | undefined, seat: number | undefined): OneSeat;
+  /** For calls that concern all seats. */
+  allSeats(found: number | undefined): Election;
+}
+
+/** A name by which one seat is asked as an election of its own. */
+const seatName: RegExp = /\.seat-\d+$/;
+
+export interface Question extends Seats {
   readonly election: Election;
   readonly store: OpenStore;
   /** Aborted when the command is interrupted or the store takes too long. */
   readonly signal: AbortSignal;
-  /** `election.inspect`, as candidates see it. */
-  inspect(): Promise<Inspected>;
+  /** `election.inspect`, as candidates see it. Default: the first seat. */
+  inspect(seat?: OneSeat): Promise<Inspected>;
   /** Names of other elections that the user may have meant, as the rest of a sentence. */
   meantInstead(): Promise<string>;
   /** Tells people if the election has never been led, and which others there are. Once. */
@@ -220,7 +237,7 @@ function note(
 }
 
 async function askElection<T>(
-  { election, store, within, inspect, meantInstead: others, noteNeverLed }: OpenElection,
+  { election, store, within, inspect, meantInstead: others, noteNeverLed, ...opened }: OpenElection,
   question: (question: Question) => Promise<T>,
 ): Promise<T> {
   try {
@@ -229,7 +246,9 @@ async function askElection<T>(
         election,
         store,
         signal,
-        inspect: () => inspect(election, signal),
+        inspect: (seat = { election, of: {} }) => inspect(seat.election, signal, seat.of),
+        oneSeat: opened.oneSeat,
+        allSeats: opened.allSeats,
         meantInstead: () => others(signal),
         noteNeverLed: (view) => noteNeverLed(view, signal),
       }),
@@ -261,8 +280,11 @@ export async function openElection(
   const candidateLeaseMs = deriveTiming({}, store.backend.limits).leaseMs;
   return {
     ...{ election, store, within },
-    async inspect(asked, until) {
-      const snapshot = await asked.inspect({ signal: until });
+    ...seatsOf(election, options.election, (seats) =>
+      createElection({ name: options.election, backend: store.backend, seats, ...timing }),
+    ),
+    async inspect(asked, until, of = {}) {
+      const snapshot = await asked.inspect({ signal: until, ...of });
       return asCandidatesSee(snapshot, asked.timing.leaseMs, candidateLeaseMs, Date.now());
     },
     meantInstead: others,
@@ -280,10 +302,38 @@ export async function openElection(
   };
 }
 
-interface OpenElection {
+/** @param open makes another handle, which has nothing that must be closed */
+function seatsOf(election: Election, name: string, open: (seats: number) => Election): Seats {
+  let whole: Election | undefined;
+  const allSeats = (found = 1) => {
+    if (found === 1 || seatName.test(name)) return election;
+    whole ??= open(found);
+    return whole;
+  };
+  return {
+    allSeats,
+    oneSeat(found, seat) {
+      if (seat !== undefined && seat > (found ?? 1)) {
+        throw new UsageError(
+          found === undefined
+            ? `--seat ${seat}: nobody has led election "${name}" yet, so it is not known how many seats it has`
+            : `--seat ${seat}: election "${name}" has ${found === 1 ? '1 seat' : `${found} seats`}`,
+        );
+      }
+      const asked = allSeats(found);
+      if (asked === election) return { election, of: {} };
+      if (seat !== undefined) return { election: asked, of: { seat } };
+      throw new UsageError(
+        `election "${name}" has ${found} seats: say which one is meant, such as --seat 1`,
+      );
+    },
+  };
+}
+
+interface OpenElection extends Seats {
   readonly election: Election;
   readonly store: OpenStore;
-  inspect(election: Election, signal: AbortSignal): Promise<Inspected>;
+  inspect(election: Election, signal: AbortSignal, of?: OneSeat['of']): Promise<Inspected>;
   /** @returns the rest of a sentence */
   meantInstead(signal: AbortSignal): Promise<string>;
   noteNeverLed(view: View, signal: AbortSignal): Promise<void>;

@@ -17,6 +17,7 @@ import type {
   RecordOptions,
   RunOptions,
   SchemaOptions,
+  SeatQuestion,
   StatusOptions,
   TransferOptions,
   VacateOptions,
@@ -74,6 +75,11 @@ const timeoutOption = () =>
 
 const waitOption = () =>
   option('--wait [duration]', 'end when the new leader is ready; alone: 3m').argParser(duration);
+
+const seatOption = () =>
+  option('--seat <n>', 'which seat, of an election that has several').argParser(
+    wholeNumber(1, 100),
+  );
 
 function questionOptions(command: Command): Command {
   return command
@@ -177,6 +183,13 @@ export const commands: readonly CommandEntry[] = [
         .passThroughOptions()
         .addOption(electionOption())
         .addOption(storeOption())
+        .addOption(
+          option(
+            '--seats <n>',
+            'so many candidates may lead at once, each in a seat of its own; all give the same number',
+            '1',
+          ).argParser(wholeNumber(1, 100)),
+        )
         .optionsGroup('This candidate:')
         .addOption(option('--id <id>', 'its name, for people and operators', 'HOST-PID'))
         .addOption(
@@ -441,7 +454,9 @@ export const commands: readonly CommandEntry[] = [
       },
     ],
     define: (command) => {
-      questionOptions(command).addOption(option('--exit-code', 'end with 1 unless somebody leads'));
+      questionOptions(command)
+        .addOption(seatOption())
+        .addOption(option('--exit-code', 'end with 1 unless somebody leads'));
     },
     load: async () => (await import('./commands/status.ts')).status,
   }),
@@ -552,7 +567,7 @@ export const commands: readonly CommandEntry[] = [
     },
     load: async () => (await import('./commands/leader.ts')).leader,
   }),
-  command<ElectionQuestion>({
+  command<SeatQuestion>({
     name: 'watch',
     group: 'Look:',
     summary: 'print a line whenever the leader changes',
@@ -565,7 +580,7 @@ export const commands: readonly CommandEntry[] = [
       },
     ],
     define: (command) => {
-      questionOptions(command);
+      questionOptions(command).addOption(seatOption());
     },
     load: async () => (await import('./commands/watch.ts')).watch,
   }),
@@ -599,6 +614,7 @@ export const commands: readonly CommandEntry[] = [
     ],
     define: (command) => {
       questionOptions(command)
+        .addOption(seatOption())
         .addOption(
           option(
             '--from <file>',
@@ -657,9 +673,11 @@ export const commands: readonly CommandEntry[] = [
       },
     ],
     define: (command) => {
-      questionOptions(command).addOption(
-        option('--force', 'its term ends even if its work does not stop; lifts any hold'),
-      );
+      questionOptions(command)
+        .addOption(seatOption())
+        .addOption(
+          option('--force', 'its term ends even if its work does not stop; lifts any hold'),
+        );
     },
     load: async () => (await import('./commands/vacate.ts')).vacate,
   }),
@@ -676,6 +694,7 @@ export const commands: readonly CommandEntry[] = [
     ],
     define: (command) => {
       questionOptions(command)
+        .addOption(seatOption())
         .addOption(option('--to <id>', 'the candidate that shall lead').makeOptionMandatory())
         .addOption(waitOption());
     },
@@ -696,6 +715,7 @@ export const commands: readonly CommandEntry[] = [
     ],
     define: (command) => {
       questionOptions(command)
+        .addOption(seatOption())
         .addOption(option('--to <id>', 'the candidate that shall lead', 'any other'))
         .addOption(waitOption());
     },

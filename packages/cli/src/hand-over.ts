@@ -1,7 +1,8 @@
 /** A hand-over that an operator asks for, and waits for until it is done. */
-import type { AdminResult, Election, View } from 'incumbent';
+import type { AdminResult, View } from 'incumbent';
 import { formatDuration, parseDuration } from 'incumbent';
 import { asJson, leaderWords } from './administer.ts';
+import type { OneSeat } from './ask.ts';
 import { leave, missingPlace, openElection } from './ask.ts';
 import { waitingIn } from './commands/drain.ts';
 import type { Context } from './context.ts';
@@ -94,6 +95,7 @@ export async function handOver(options: HandOver, context: Context): Promise<num
   }
   const opened = await openElection(options, context, { asksOnly: true });
   const { election } = opened;
+  let seat: OneSeat = { election, of: {} };
   try {
     const missing = await opened.within((signal) =>
       missingPlace(opened.store, options.election, signal),
@@ -101,9 +103,12 @@ export async function handOver(options: HandOver, context: Context): Promise<num
     if (missing !== undefined) throw nobodyLeads(options, `the ${missing} does not exist (yet)`);
     const beganMs = performance.now();
     const { before, result } = await opened.within(async (signal) => {
-      const { view } = await election.inspect({ signal });
-      await opened.noteNeverLed(view, signal);
-      return { before: view, result: await ask(options, election, view, signal) };
+      const first = await election.inspect({ signal });
+      await opened.noteNeverLed(first.view, signal);
+      seat = opened.oneSeat(first.seats, options.seat);
+      const { view } =
+        seat.of.seat === undefined ? first : await seat.election.inspect({ signal, ...seat.of });
+      return { before: view, result: await ask(options, seat, view, signal) };
     });
     // The term that was asked, and not one that came after it.
     const then = result?.asked ?? before;
@@ -113,10 +118,11 @@ export async function handOver(options: HandOver, context: Context): Promise<num
       return exitCodes.ok;
     }
     const asked = askedIn(before, then, result === undefined, options.to);
-    const view = await follow(asked, election, waitMs, options, context);
+    const view = await follow(asked, seat, waitMs, options, context);
     tellDone(options, context, told, view, performance.now() - beganMs);
     return exitCodes.ok;
   } finally {
+    leave(seat.election);
     leave(election);
   }
 }
@@ -127,14 +133,14 @@ export async function handOver(options: HandOver, context: Context): Promise<num
  */
 async function ask(
   options: HandOver,
-  election: Election,
+  { election, of }: OneSeat,
   before: View,
   signal: AbortSignal,
 ): Promise<AdminResult | undefined> {
   const { to, request } = options;
   if (request === 'failover' && before.state !== 'led') throw nobodyLeads(options, 'it is vacant');
   if (request === 'failover' && to !== undefined && before.leader?.id === to) return undefined;
-  if (to !== undefined) return election.transfer(to, { signal });
+  if (to !== undefined) return election.transfer(to, { signal, ...of });
   const others = await waitingIn({ election, signal });
   if (others !== undefined && !others.some(({ id }) => id !== before.leader?.id)) {
     throw new CommandError(
@@ -144,12 +150,12 @@ async function ask(
         'asked to go (`incumbent vacate` asks all the same)',
     );
   }
-  return election.vacate({ signal });
+  return election.vacate({ signal, ...of });
 }
 
 async function follow(
   asked: Asked,
-  election: Election,
+  { election, of }: OneSeat,
   waitMs: number,
   options: HandOver,
   { signal }: Context,
@@ -162,7 +168,7 @@ async function follow(
   let why = 'the store has not answered';
   try {
     signal.throwIfAborted();
-    for await (const view of election.observe({ signal: stop.signal })) {
+    for await (const view of election.observe({ signal: stop.signal, ...of })) {
       const progress = progressOf(asked, view);
       if (progress.state === 'done') return view;
       last = view;
@@ -214,7 +220,7 @@ function tellAsked(options: HandOver, context: Context, result: Result): void {
       : result.changed
         ? `asked ${who} of election "${election}" to ${aim}`
         : `${who} of election "${election}" has been asked already to go`;
-  const fields = { election, request, to: to ?? null, ...asJson(result) };
+  const fields = { election, ...seatField(options), request, to: to ?? null, ...asJson(result) };
   context.stdout.write(`${options.json ? toJson(fields) : visible(words)}\n`);
 }
 
@@ -232,6 +238,18 @@ function tellDone(
     ? `${leads} already, and is ready`
     : `${leads} and is ready, after ${span(tookMs)}`;
   const after = { leader: view.leader ?? null, token: tokenOf(view), tookMs: Math.round(tookMs) };
-  const fields = { election, request, to: to ?? null, ...asJson(result), done: true, after };
+  const fields = {
+    election,
+    ...seatField(options),
+    request,
+    to: to ?? null,
+    ...asJson(result),
+    done: true,
+    after,
+  };
   context.stdout.write(`${options.json ? toJson(fields) : visible(words)}\n`);
+}
+
+function seatField({ seat }: HandOver): object {
+  return seat === undefined ? {} : { seat };
 }

@@ -42,12 +42,17 @@ export interface ListOptions extends StoreOptions {
   readonly every?: string;
 }
 
-export interface StatusOptions extends ElectionQuestion {
+/** Of commands that concern one seat, where the election has several. */
+export interface SeatQuestion extends ElectionQuestion {
+  readonly seat?: number;
+}
+
+export interface StatusOptions extends SeatQuestion {
   /** End with 1 unless there is a leader. */
   readonly exitCode?: true;
 }
 
-export interface HistoryOptions extends ElectionQuestion {
+export interface HistoryOptions extends SeatQuestion {
   /** A file that `record` writes, instead of the store. */
   readonly from?: string;
   readonly since?: string;
@@ -71,7 +76,7 @@ export interface LeaderOptions extends ElectionQuestion {
   readonly wait?: string;
 }
 
-export interface VacateOptions extends ElectionQuestion {
+export interface VacateOptions extends SeatQuestion {
   readonly force?: true;
 }
 
@@ -91,7 +96,7 @@ export interface EndOptions extends ElectionQuestion {
 }
 
 /** Of commands that wait for what they have asked for. */
-export interface HandOverOptions extends ElectionQuestion {
+export interface HandOverOptions extends SeatQuestion {
   /** How long; true: as long as the default. Absent: not at all. */
   readonly wait?: string | true;
 }
@@ -158,6 +163,8 @@ export interface DoctorOptions extends StoreOptions, TimingFlags {
 
 export interface RunOptions extends StoreOptions, TimingFlags {
   readonly election: string;
+  /** How many candidates may lead at once. Absent: one, and the program is told no seat. */
+  readonly seats?: number;
   readonly id?: string;
   readonly address?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;

@@ -53,5 +53,8 @@ test.each(['lost', 'replaced'])(
     keeper.seat(undefined);
     keeper.seat(seatOf('2', 'z'));
     expect(guards[1]?.told).toEqual([undefined, seatOf('2', 'z')]);
+    // Another seat, whose token is the same.
+    keeper.seat({ ...seatOf('1', 'w'), seat: 2 });
+    expect(guards[1]?.told).toHaveLength(3);
   },
 );

@@ -121,3 +121,25 @@ test('an error is told with its cause, unless it says that already', () => {
   expect(describeError('text')).toBe('text');
   expect(describeError(undefined)).toBe('no answer');
 });
+
+test('where there are several seats, events of a term say which one', () => {
+  const lines: string[] = [];
+  const output = { write: (text: string) => lines.push(text) };
+  const source = { election: 'work', candidate: 'A', hasSeats: true };
+  log = new EventLog(output, { json: true }, source);
+  log.follow(() => true);
+  publish('waiting-for', { why: { kind: 'led', id: 'B', seats: 2 } });
+  publish('won', { token: 5n, seat: 2, unfenced: [] });
+  publish('leading', { token: 5n, seat: 2 });
+  log.emit({ event: 'started', fields: { token: 5n, pid: 1 } });
+  expect(lines.map((line) => JSON.parse(line).seat)).toEqual([undefined, 2, 2]);
+});
+
+test('without --seats, events say nothing of seats', () => {
+  const lines = follow({ json: true });
+  publish('won', { token: 5n, seat: 1, unfenced: [] });
+  publish('leading', { token: 5n, seat: 1 });
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { time: expect.any(String), event: 'leading', election: 'work', candidate: 'A', token: '5' },
+  ]);
+});

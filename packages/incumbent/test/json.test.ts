@@ -84,6 +84,7 @@ test('the arguments of hooks and subscribers can be written as JSON', async () =
     election: 'json',
     candidate: 'b',
     incarnation: expect.any(String),
+    seat: 1,
     token: '2',
     unfenced: ['a'],
     predecessor: expect.objectContaining({ id: 'a', token: '1', clean: false }),

@@ -1,10 +1,13 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { describe, expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
+import { Entrusted } from '../src/core/companion.ts';
 import type { Backend } from '../src/core/contest.ts';
 import { giveBackSeat } from '../src/core/give-back-seat.ts';
 import type { SeatIdentity } from '../src/core/seat-identity.ts';
-import type { ElectionOptions, Term } from '../src/index.ts';
-import { createElection, NotElectedError } from '../src/index.ts';
+import { SeatTeller } from '../src/core/seat-identity.ts';
+import type { ElectionOptions, LeadOptions, Term } from '../src/index.ts';
+import { createElection, ElectionEndedError, NotElectedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore, SimulatedQueueStore } from '../src/testing/index.ts';
 
 /** A process, and how its way to the store is broken and mended. */
@@ -14,6 +17,8 @@ interface Member {
   mend(): void;
   /** The answer of its next write is lost. */
   loseAnswer(): void;
+  /** Its next write reaches the store only after five seconds. */
+  delayWrite(): void;
 }
 
 interface Ground {
@@ -41,6 +46,7 @@ function leases(): Ground {
         connection.outage = 'none';
       },
       loseAnswer: () => connection.next('swap', { lose: 'reply' }),
+      delayWrite: () => connection.next('swap', { requestMs: 5_000 }),
     };
   };
   const named = () => names.map((name) => store.record(name)?.holding?.candidate.id);
@@ -66,6 +72,7 @@ function queues(): Ground {
         session.restore();
       },
       loseAnswer: () => session.next('commit', { lose: 'reply' }),
+      delayWrite: () => session.next('commit', { requestMs: 5_000 }),
     };
   };
   const named = () =>
@@ -92,7 +99,11 @@ class Crew {
     this.ground = ground;
   }
 
-  add(id: string, more: Partial<ElectionOptions<bigint>> = {}): Member {
+  add(
+    id: string,
+    more: Partial<ElectionOptions<bigint>> = {},
+    campaign: Partial<LeadOptions> = {},
+  ): Member {
     const member = this.ground.connect();
     const { clock } = this.ground;
     const { backend } = member;
@@ -109,7 +120,7 @@ class Crew {
       held.delete(term);
     };
     const { signal } = this.#stop;
-    this.#runs.push(election.lead(work, { signal }).catch((error: unknown) => error));
+    this.#runs.push(election.lead(work, { ...campaign, signal }).catch((error: unknown) => error));
     return member;
   }
 
@@ -323,6 +334,104 @@ describe.each([
     await crew.end();
   });
 
+  test.each(['loseAnswer', 'delayWrite'] as const)(
+    'a win in doubt (%s) is taken back by a candidate that has won another seat',
+    async (fault) => {
+      const crew = new Crew(makeGround());
+      crew.add('a');
+      await crew.advance(5_000);
+      crew.add('b')[fault]();
+      await crew.advance(30_000);
+      expect(crew.terms.get('b')?.size).toBe(1);
+      expect(crew.ground.named().filter((id) => id === 'b')).toHaveLength(1);
+      crew.add('c');
+      expect(await crew.untilThree(5_000)).toBe(true);
+      expect(crew.faults).toEqual([]);
+      await crew.end();
+    },
+  );
+
+  test('an election that was ended and opened again has as many seats as before', async () => {
+    const ground = makeGround();
+    const { clock } = ground;
+    const operator = createElection<bigint>({
+      ...{ name: 'jobs', backend: ground.connect().backend, clock, seats: 3 },
+    });
+    const before = new Crew(ground);
+    for (const id of ['a', 'b', 'c', 'd']) before.add(id);
+    await before.untilThree(10_000);
+    await Promise.all([operator.end(), before.advance(20_000)]);
+    expect(before.leading).toEqual([]);
+    for (const error of await before.end()) expect(error).toBeInstanceOf(ElectionEndedError);
+    await Promise.all([operator.reopen(), clock.advance(5_000)]);
+    const after = new Crew(ground);
+    for (const id of ['e', 'f', 'g', 'h']) after.add(id);
+    expect(await after.untilThree(10_000)).toBe(true);
+    const other = new Crew(ground);
+    other.add('i', { seats: 5 });
+    await other.advance(5_000);
+    expect(String((await other.end())[0])).toContain('has 3 seats');
+    expect(after.faults).toEqual([]);
+    await after.end();
+  });
+
+  test('a candidate that is drained or unhealthy keeps no seat from the others', async () => {
+    const ground = makeGround();
+    const { clock } = ground;
+    const crew = new Crew(ground);
+    crew.add('a');
+    await crew.advance(3_000);
+    const operator = createElection<bigint>({
+      ...{ name: 'jobs', backend: ground.connect().backend, clock, seats: 3 },
+    });
+    const until = new Date(clock.wallMs() + 60_000);
+    await Promise.all([operator.drain('b', until), crew.advance(2_000)]);
+    crew.add('b');
+    let isWell = false;
+    const check = () => {
+      if (!isWell) throw new Error('not well');
+    };
+    crew.add('c', {}, { health: { check } });
+    await crew.advance(2_000);
+    for (const id of ['d', 'e']) crew.add(id);
+    expect(await crew.untilThree(10_000)).toBe(true);
+    expect(crew.leading.map(({ candidate }) => candidate).sort()).toEqual(['a', 'd', 'e']);
+    isWell = true;
+    await Promise.all([operator.drain('a', until), crew.advance(20_000)]);
+    expect(crew.leading.map(({ candidate }) => candidate).sort()).toEqual(['c', 'd', 'e']);
+    expect(crew.faults).toEqual([]);
+    await crew.end();
+  });
+
+  test('diagnostics and fence hooks say which seat it is', async () => {
+    const ground = makeGround();
+    const crew = new Crew(ground);
+    const heard: string[] = [];
+    const channels = ['won', 'leading', 'confirmed', 'ended'].map((name) => `incumbent:${name}`);
+    const listen = (payload: unknown, channel: string | symbol) => {
+      const { seat, candidate } = payload as { seat: number; candidate: string };
+      if (candidate === 'b') heard.push(`${String(channel)} ${seat}`);
+    };
+    for (const name of channels) subscribe(name, listen);
+    const fenced: number[] = [];
+    const onUnclean = (_: unknown, { seat }: { readonly seat: number }) => {
+      fenced.push(seat);
+    };
+    crew.add('a');
+    await crew.advance(3_000);
+    const second = crew.add('b');
+    await crew.advance(3_000);
+    crew.add('c', { seats: 3 });
+    await crew.advance(3_000);
+    crew.add('d', {}, { onUnclean });
+    second.cut();
+    await crew.advance(60_000);
+    for (const name of channels) unsubscribe(name, listen);
+    expect(new Set(heard)).toEqual(new Set(channels.map((name) => `${name} 2`)));
+    expect(fenced).toEqual([2]);
+    await crew.end();
+  });
+
   test('a witness of a death gives the very seat back', async () => {
     const ground = makeGround();
     const { clock } = ground;
@@ -350,6 +459,26 @@ describe.each([
     expect(ground.named()).toEqual(['a', undefined, undefined]);
     await crew.end();
   });
+});
+
+test('the companion is told the number of the seat with each write', () => {
+  const module = new URL(import.meta.url);
+  const store = { module: module.href, name: 'default', args: [] };
+  const told: (SeatIdentity | undefined)[] = [];
+  const entrusted = new Entrusted(
+    { election: 'jobs', timing: {}, store },
+    (seat) => told.push(seat),
+    () => {},
+  );
+  const teller = new SeatTeller({ id: 'b', incarnation: 'i' }, entrusted.onSeat, () => {});
+  teller.onWrite({ token: 5n, nonce: 'x', seat: 1 });
+  teller.onWrite({ token: 5n, nonce: 'y', seat: 2 });
+  expect(JSON.parse(entrusted.line ?? '')).toMatchObject({
+    bequest: { election: 'jobs', seat: { token: '5', seat: 2, nonces: ['y'] } },
+  });
+  teller.onOver();
+  expect(told.map((seat) => seat?.seat)).toEqual([1, 2, undefined]);
+  entrusted.close();
 });
 
 describe('with seats', () => {

@@ -5,7 +5,7 @@ import { encodeSlot } from './codec.ts';
 import type { Context } from './context.ts';
 import type { HeadRecord } from './head.ts';
 import type { Ledger } from './ledger.ts';
-import { isSealed, slotsIn } from './ledger.ts';
+import { isSealed, nextTokenIn, slotsIn } from './ledger.ts';
 import { sameList } from './lists.ts';
 import { Moves } from './moves.ts';
 import { plan } from './plan.ts';
@@ -178,6 +178,7 @@ export class Coordinator<Shard> {
     if (slots.some(({ state }) => state !== undefined && isOutranked(seal, state.seal))) {
       // Another coordinator was faster, or is late. If it is late, the next seal outranks it.
       spell.seal = undefined;
+      spell.sealedAtLook = undefined;
       this.#isLookWanted = true;
       return timing.retryBackoffMs * (0.5 + this.#context.options.random());
     }
@@ -191,8 +192,12 @@ export class Coordinator<Shard> {
       waitMs = Math.min(waitMs, Math.max(1, ms));
     };
     this.#seal(spell, slots, seal);
-    for (const slot of slots) if (!sameSealed(slot, seal)) due(slot.pausedUntilMs - nowMs);
+    for (const slot of slots) {
+      // The end of a write wakes this loop.
+      if (!sameSealed(slot, seal) && !slot.isWriting) due(slot.pausedUntilMs - nowMs);
+    }
     if (!isSealed(ledgerOf(slots), seal, spell.slots)) return waitMs;
+    spell.sealedAtLook ??= this.#look;
     this.#vacate(slots, due);
     const others = slots.filter(({ state }) => state && !sameList(state.list, names.list));
     if (others.length > 0) {
@@ -212,6 +217,7 @@ export class Coordinator<Shard> {
     await this.#head.raise(slots, term);
     // Those between are certainly new, unless another coordinator had made them.
     spell.slots = slots;
+    spell.sealedAtLook = undefined;
     this.#isLookWanted = true;
     this.#lookedMs = Number.NEGATIVE_INFINITY;
   }
@@ -241,10 +247,14 @@ export class Coordinator<Shard> {
     }
   }
 
+  #longestMs(slots: readonly SeenSlot[]): number {
+    const { timing } = this.#context.options;
+    return Math.max(timing.leaseMs, ...slots.map(({ record }) => record?.leaseMs ?? 0));
+  }
+
   /** A loss shows in a slot that is missing or was set back. No shard is granted for one lease after. */
   #doubt(spell: Spell, slots: readonly SeenSlot[], nowMs: number): void {
-    const { timing } = this.#context.options;
-    const leaseMs = Math.max(timing.leaseMs, ...slots.map(({ record }) => record?.leaseMs ?? 0));
+    const leaseMs = this.#longestMs(slots);
     let highest = 0n;
     let untilMs = Number.NEGATIVE_INFINITY;
     for (const { state, lostAtMs, settlesMs } of slots) {
@@ -271,7 +281,8 @@ export class Coordinator<Shard> {
     for (const slot of slots) {
       const { record, state, sent } = slot;
       if (record?.holding === undefined || state === undefined || sent !== undefined) continue;
-      due(slot.canProve ? proofEveryMs : record.leaseMs - slot.silentMs);
+      const overMs = Math.max(record.leaseMs - slot.silentMs, slot.settlesMs);
+      if (!slot.isWriting) due(slot.canProve ? proofEveryMs : overMs);
       if (!slot.isOver) continue;
       const next = vacated(record, false, { nonce: uniqueId(), wallMs: clock.wallMs() });
       this.#write(slot, ranOut(state, record.holding.candidate.id), next);
@@ -292,6 +303,16 @@ export class Coordinator<Shard> {
   #move(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
     const { clock, timing, names } = this.#context.options;
     const nowMs = clock.monotonicMs();
+    // A look from before the last seal may show a shard with its former owner.
+    if (
+      slots.every(({ lookTaken }) => lookTaken > (spell.sealedAtLook ?? 0)) &&
+      ownedTwice(slots)
+    ) {
+      if (spell.doubtsUntilMs <= nowMs) {
+        spell.tokenFloor = nextTokenIn(ledgerOf(slots), spell.tokenFloor) + lostTokens;
+      }
+      spell.doubtsUntilMs = Math.max(spell.doubtsUntilMs, nowMs + this.#longestMs(slots));
+    }
     if (nowMs < spell.doubtsUntilMs) {
       due(spell.doubtsUntilMs - nowMs);
       return;
@@ -377,6 +398,8 @@ class Spell {
   /** No shard that stands nowhere is granted before then, monotonic. */
   doubtsUnknownUntilMs: number = Number.NEGATIVE_INFINITY;
   tokenFloor = 0n;
+  /** The last look that began before all slots had the seal. */
+  sealedAtLook: number | undefined;
   /** Shards had owners before this term. */
   sawTokens: boolean | undefined;
   #firstLook: number | undefined;
@@ -401,6 +424,19 @@ function drawSeal(slots: readonly SeenSlot[], draw: number): Seal {
     if (state !== undefined && state.seal.number > highest) highest = state.seal.number;
   }
   return { number: highest + 1n, nonce: `${draw.toFixed(6)} ${uniqueId()}` };
+}
+
+/** Then one of the two slots was set back. */
+function ownedTwice(slots: readonly SeenSlot[]): boolean {
+  const owned = new Set<number>();
+  for (const { state } of slots) {
+    for (const entry of state?.entries ?? []) {
+      if (!isLive(entry)) continue;
+      if (owned.has(entry.shard)) return true;
+      owned.add(entry.shard);
+    }
+  }
+  return false;
 }
 
 function sameSealed({ state }: SeenSlot, seal: Seal): boolean {

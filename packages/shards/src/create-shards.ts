@@ -340,8 +340,17 @@ class ShardsHandle implements Shards {
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof ListDiffersError) {
-          if (!(await isAbandoned(this.#context, signal))) throw error;
-          this.#head.takeOver();
+          const isFree = await isAbandoned(this.#context, signal).catch((failed: unknown) => {
+            if (isIncurable(failed)) throw failed;
+            if (!signal.aborted) onTrouble('reading the slots', failed);
+          });
+          if (isFree === false) throw error;
+          if (isFree === true) {
+            this.#head.takeOver();
+            continue;
+          }
+          // The store did not answer. The slots are watched again from the beginning.
+          await sleep(clock, this.timing.retryBackoffMs, signal).catch(() => {});
           continue;
         }
         if (isIncurable(error)) throw error;

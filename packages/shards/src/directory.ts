@@ -16,6 +16,9 @@ export class DirectoryWriter<Shard> {
   readonly #context: Context<Shard>;
   #wanted: readonly SeenSlot[] | undefined;
   #written = '';
+  /** The mark of the record that was written last, and the time of the last look at it, monotonic. */
+  #nonce: string | undefined;
+  #lookedMs: number = Number.NEGATIVE_INFINITY;
   #isWriting = false;
   #writing: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
@@ -31,8 +34,11 @@ export class DirectoryWriter<Shard> {
   }
 
   update(slots: readonly SeenSlot[]): void {
-    const signature = signatureOf(slots);
-    if (signature === this.#written || this.#closing.signal.aborted) return;
+    const { clock, timing } = this.#context.options;
+    // Another coordinator that was late may have replaced it, or somebody has deleted it.
+    const isFresh = clock.monotonicMs() < this.#lookedMs + timing.leaseMs;
+    if (this.#closing.signal.aborted) return;
+    if (isFresh && signatureOf(slots) === this.#written) return;
     this.#wanted = slots;
     if (this.#isWriting) return;
     this.#isWriting = true;
@@ -49,9 +55,14 @@ export class DirectoryWriter<Shard> {
       this.#wanted = undefined;
       const signature = signatureOf(slots);
       try {
-        const { version } = await this.#context.ask('reading the directory', stop, (signal) =>
-          store.read(signal),
+        const { version, record: found } = await this.#context.ask(
+          'reading the directory',
+          stop,
+          (signal) => store.read(signal),
         );
+        this.#lookedMs = clock.monotonicMs();
+        if (signature === this.#written && found !== undefined && found.nonce === this.#nonce)
+          continue;
         const name = `${this.#context.options.name}/directory`;
         const record = {
           ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
@@ -60,8 +71,10 @@ export class DirectoryWriter<Shard> {
         const result = await this.#context.ask('writing the directory', stop, (signal) =>
           store.swap(version, record, signal),
         );
-        if (result.outcome === 'ok') this.#written = signature;
-        else this.#wanted ??= slots;
+        if (result.outcome === 'ok') {
+          this.#written = signature;
+          this.#nonce = record.nonce;
+        } else this.#wanted ??= slots;
       } catch (error) {
         onTrouble('writing the directory', error);
       }

@@ -1,5 +1,5 @@
 import type { Election, Term } from 'incumbent';
-import { createElection, NotElectedError } from 'incumbent';
+import { createElection, NotElectedError, RecordDamagedError } from 'incumbent';
 import { leaseBackend } from 'incumbent/backend';
 import { isIncurable, onAbort, sleep } from 'incumbent/internal';
 import { decodeSlot } from './codec.ts';
@@ -33,6 +33,7 @@ export class Member<Shard> {
   readonly #options: MemberOptions<Shard>;
   #held: Held<Shard> | undefined;
   #isLeaving = false;
+  #joining: Promise<Held<Shard> | undefined> = Promise.resolve(undefined);
 
   constructor(context: Context<Shard>, options: MemberOptions<Shard>) {
     this.#context = context;
@@ -67,15 +68,23 @@ export class Member<Shard> {
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const held = await this.#join(signal);
+      this.#joining = this.#join(signal);
+      const held = await this.#joining;
       if (held === undefined) return;
+      if (signal.aborted) {
+        // Closed while it won. Nobody would end this stay later.
+        await held.election.close();
+        return;
+      }
       await this.#stayIn(held);
     }
   }
 
   /** Bounded, whatever the work does: gives the slot back, or leaves it to run out. */
   async close(): Promise<void> {
-    await this.#held?.election.close();
+    // It may be winning a slot just now.
+    const joined = await this.#joining.catch(() => undefined);
+    await (this.#held ?? joined)?.election.close();
   }
 
   async #stayIn(held: Held<Shard>): Promise<void> {
@@ -132,11 +141,18 @@ export class Member<Shard> {
       }
       const { record } = reading;
       if (record?.shards === undefined || record.holding !== undefined) return [];
-      const slot = decodeSlot(
-        Buffer.from(record.shards, 'base64'),
-        `the slot "${this.#context.slotName(i + 1)}"`,
-      );
-      return sameList(slot.list, names.list) ? [i + 1] : [];
+      try {
+        const slot = decodeSlot(
+          Buffer.from(record.shards, 'base64'),
+          `the slot "${this.#context.slotName(i + 1)}"`,
+        );
+        return sameList(slot.list, names.list) ? [i + 1] : [];
+      } catch (error) {
+        // Damaged: the others will do. A newer format concerns all of them.
+        if (!(error instanceof RecordDamagedError)) throw error;
+        onTrouble('reading a slot', error);
+        return [];
+      }
     });
     return vacant[Math.floor(random() * vacant.length)];
   }

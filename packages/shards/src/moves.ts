@@ -90,8 +90,9 @@ export class Moves {
     // The members that a new coordinator finds were there before.
     const isFirst = this.#signature === undefined;
     this.#signature = signature;
+    const wasQuiet = nowMs >= this.#changedMs + renewEveryMs;
     this.#changedMs = nowMs;
-    if (isFirst || nowMs >= this.#changedMs + renewEveryMs) this.#firstChangeMs = nowMs;
+    if (isFirst || wasQuiet) this.#firstChangeMs = nowMs;
     else this.#firstChangeMs ??= nowMs;
   }
 

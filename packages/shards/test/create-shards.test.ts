@@ -252,6 +252,21 @@ describe('a list of shards', () => {
     }
   });
 
+  test('takes its place although the store does not answer for a while', async () => {
+    const way = group.store.connect();
+    group.join('a', { backend: way.backend });
+    await group.clock.advance('20s');
+    way.outage = 'silent';
+    const other = group.store.connect();
+    group.join('b', { shards: 20, backend: other.backend });
+    await group.clock.advance('4s');
+    other.outage = 'refuses';
+    await group.clock.advance('4s');
+    other.outage = 'none';
+    await group.clock.advance('2m');
+    expect(group.members.get('b')?.owned()).toHaveLength(20);
+  });
+
   test('may have names, in any order', async () => {
     const names = ['initech', 'acme', 'globex'];
     const open = (id: string, shards: readonly string[]) =>
@@ -338,6 +353,86 @@ test('the name of an ordinary election is refused, and that of shards to an elec
   await expect(settledWith(group, other.campaign({ wait: 0 }))).rejects.toThrow(
     'the name "queues" belongs to shards',
   );
+});
+
+test('a directory that was deleted is written again', async () => {
+  group.join('a');
+  await group.clock.advance('30s');
+  group.store.put('queues/directory', undefined);
+  await group.clock.advance('20s');
+  const { record } = await group.store
+    .connect()
+    .open('queues/directory')
+    .read(new AbortController().signal);
+  expect(record?.shards).toBeDefined();
+});
+
+test('a process joins although one slot is damaged', async () => {
+  group.join('a');
+  await group.clock.advance('20s');
+  const { signal } = new AbortController();
+  for (let number = 1; number <= 16; number += 1) {
+    const { record } = await group.store.connect().open(`queues/${number}`).read(signal);
+    if (record === undefined || record.holding !== undefined) continue;
+    group.store.put(`queues/${number}`, { ...record, shards: '////' });
+    break;
+  }
+  const b = group.join('b');
+  await settledWith(group, b.joined);
+  expect(group.troubles.join()).toContain('reading a slot');
+});
+
+test('a process that is closed while it wins a slot gives that back', async () => {
+  group.join('a');
+  await group.clock.advance('20s');
+  const { signal } = new AbortController();
+  for (let turns = 0; turns < 24; turns += 1) {
+    const way = group.store.connect();
+    way.hold('swap');
+    const late = group.join(`late ${turns}`, { backend: way.backend });
+    await group.clock.advance('5s');
+    const winning = way.held.find(({ election }) => /[/][0-9]+$/.test(election));
+    expect(winning).toBeDefined();
+    winning?.answer();
+    for (let i = 0; i < turns; i += 1) await Promise.resolve();
+    const closed = late.close();
+    way.release('swap');
+    await group.clock.advance('20s');
+    await closed;
+    for (let number = 1; number <= 16; number += 1) {
+      const { record } = await group.store.connect().open(`queues/${number}`).read(signal);
+      expect(record?.holding?.candidate.id).not.toBe(`late ${turns}`);
+    }
+  }
+});
+
+test('a coordinator whose writes have no answer waits for them', async () => {
+  const way = group.store.connect();
+  let timers = 0;
+  const clock: Clock = {
+    monotonicMs: () => group.clock.monotonicMs(),
+    wallMs: () => group.clock.wallMs(),
+    setTimer: (run, ms) => {
+      timers += 1;
+      return group.clock.setTimer(run, ms);
+    },
+  };
+  group.join('a', { backend: way.backend, clock });
+  await group.clock.advance('20s');
+  void group.members.get('a')?.close();
+  await group.clock.advance('20s');
+  const next = group.store.connect();
+  group.join('b', { backend: next.backend, clock });
+  // It leads, and its seals hang.
+  for (let i = 0; i < 50 && !next.held.some(({ election }) => election.includes('/')); i += 1) {
+    if (i === 0) next.hold('swap');
+    for (const held of next.held) if (!held.election.includes('/')) held.answer();
+    await group.clock.advance('100ms');
+  }
+  timers = 0;
+  await group.clock.advance('1s');
+  expect(timers).toBeLessThan(300);
+  next.release('swap');
 });
 
 describe('bad input is refused before anything is touched:', () => {

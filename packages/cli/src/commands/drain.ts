@@ -22,6 +22,7 @@ export async function drain(options: DrainOptions, context: Context): Promise<nu
   const untilUnixMs = parseUntil(until, nowUnixMs);
   let unchecked = '';
   return administer(options, context, {
+    allSeats: true,
     request: ({ election, signal }) => election.drain(id, new Date(untilUnixMs), { signal }),
     words({ changed, view }) {
       const when = `until ${localTime(untilUnixMs)} (${span(untilUnixMs - nowUnixMs)})`;
@@ -48,6 +49,7 @@ function lift(options: DrainOptions, context: Context): Promise<number> {
   const { id, election: name } = options;
   let instead = '';
   return administer(options, context, {
+    allSeats: true,
     request: ({ election, signal }) => election.drain(id, new Date(0), { signal }),
     words: ({ changed }) =>
       changed

@@ -8,6 +8,7 @@ export async function end(options: EndOptions, context: Context): Promise<number
   const { election: name, force } = options;
   const remove = options.remove === true;
   return administer(options, context, {
+    allSeats: true,
     request: ({ election, signal }) => election.end({ signal, remove }),
     words: ({ changed }) => words(name, changed, remove),
     details: { request: 'end', remove },

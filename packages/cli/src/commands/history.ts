@@ -23,13 +23,20 @@ export async function history(options: HistoryOptions, context: Context): Promis
       '--since reads a file that `incumbent record` writes: give --from, or leave it out',
     );
   }
+  if (from !== undefined && options.seat !== undefined) {
+    throw new UsageError(
+      `--seat ${options.seat}: a file of \`incumbent record\` knows each seat by its own name, such as ` +
+        '--election jobs.seat-2',
+    );
+  }
   const terms =
     from === undefined
       ? termsOf(
-          await look(options, context, async ({ election, signal, noteNeverLed }) => {
-            const found = await election.inspect({ signal });
-            await noteNeverLed(found.view);
-            return found;
+          await look(options, context, async ({ election, signal, noteNeverLed, oneSeat }) => {
+            const first = await election.inspect({ signal });
+            await noteNeverLed(first.view);
+            const { election: asked, of } = oneSeat(first.seats, options.seat);
+            return of.seat === undefined ? first : asked.inspect({ signal, ...of });
           }),
         )
       : await recordedTerms(from, options, context);

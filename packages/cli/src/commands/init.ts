@@ -73,6 +73,7 @@ async function prepareElection(options: ElectionQuestion, context: Context): Pro
 async function reopen(options: ElectionQuestion, context: Context): Promise<number> {
   const { election: name } = options;
   return administer(options, context, {
+    allSeats: true,
     request: ({ election, signal }) => election.reopen({ signal }),
     words: ({ changed }) =>
       changed ? `election "${name}" is open again` : `election "${name}" was open already`,

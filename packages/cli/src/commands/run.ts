@@ -82,6 +82,7 @@ export async function run(
     backend: store.backend,
     candidate,
     ...timing,
+    ...(options.seats !== undefined && { seats: options.seats }),
   });
   const { leaseMs, stopMarginMs } = election.timing;
   if (leaseMs < shortestRunLeaseMs) {
@@ -93,6 +94,7 @@ export async function run(
   const events = new EventLog(context.stderr, options, {
     election: options.election,
     candidate: candidate.id,
+    hasSeats: options.seats !== undefined,
   });
   const programEnv = {
     ...env,
@@ -116,6 +118,7 @@ export async function run(
     restart: options.restart,
     once: options.once === true,
     hasServers: store.servers !== undefined,
+    hasSeats: options.seats !== undefined,
     holdAtLeastMs: parseDuration('--hold-at-least', options.holdAtLeast ?? 0),
     ...(readiness === undefined ? {} : { readiness }),
     ...(options.listen === undefined ? {} : { listen: options.listen }),
@@ -221,7 +224,8 @@ async function otherThanMeant(
   try {
     const signal = AbortSignal.timeout(hintMs);
     const missing = await missingPlace(store, election.name, signal);
-    if (missing === undefined && isLedOnce(await election.leader({ signal }))) return undefined;
+    if (missing === undefined && isLedOnce(await election.leader({ signal, seat: 1 })))
+      return undefined;
     const { nearest } = (await othersThan(store, election.name, timing, signal)) ?? {};
     if (nearest === undefined) return undefined;
     return (

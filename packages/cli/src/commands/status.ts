@@ -15,20 +15,35 @@ import { toJson, visible } from '../terminal/text.ts';
 import { isoTime, localTime } from '../terminal/time.ts';
 
 export async function status(options: StatusOptions, context: Context): Promise<number> {
-  const seen = await look(options, context, async (question): Promise<Seen> => {
-    const snapshot = await question.inspect();
-    await question.noteNeverLed(snapshot.view);
-    return { snapshot, store: question.store.url, waiting: await waitingIn(question, snapshot) };
+  const all = await look(options, context, async (question): Promise<readonly Seen[]> => {
+    const first = await question.inspect();
+    await question.noteNeverLed(first.view);
+    const { url: store } = question.store;
+    const { seats } = first;
+    if (question.allSeats(seats) === question.election) {
+      question.oneSeat(seats, options.seat);
+      return [{ snapshot: first, store, waiting: await waitingIn(question, first) }];
+    }
+    const numbers =
+      options.seat === undefined
+        ? Array.from({ length: seats ?? 1 }, (_, index) => index + 1)
+        : [options.seat];
+    return Promise.all(
+      numbers.map(async (seat) => {
+        const snapshot = await question.inspect(question.oneSeat(seats, seat));
+        return { snapshot, store, waiting: undefined, seat };
+      }),
+    );
   });
-  if (options.json) {
-    context.stdout.write(`${toJson(asJson(options.election, seen, Date.now()))}\n`);
-  } else {
-    const paint = painter(context.stdout, context.env);
-    const entries = asFields(options.election, seen, Date.now());
-    context.stdout.write(`${fields(entries, paint).join('\n')}\n`);
-  }
-  const { snapshot } = seen;
-  return options.exitCode && snapshot.view.state !== 'led' ? exitCodes.no : exitCodes.ok;
+  const paint = painter(context.stdout, context.env);
+  const texts = all.map((seen) =>
+    options.json
+      ? `${toJson(asJson(options.election, seen, Date.now()))}\n`
+      : `${fields(asFields(options.election, seen, Date.now()), paint).join('\n')}\n`,
+  );
+  context.stdout.write(texts.join(options.json ? '' : '\n'));
+  const isLed = all.some(({ snapshot }) => snapshot.view.state === 'led');
+  return options.exitCode && !isLed ? exitCodes.no : exitCodes.ok;
 }
 
 /** The result of one look at an election. */
@@ -38,6 +53,8 @@ export interface Seen {
   readonly store: string;
   /** Asked only while the seat is vacant; undefined: not asked, or the store cannot tell. */
   readonly waiting: readonly CandidateInfo[] | undefined;
+  /** Where the election has several. */
+  readonly seat?: number;
 }
 
 async function waitingIn(
@@ -52,11 +69,16 @@ async function waitingIn(
   });
 }
 
-function asJson(election: string, { snapshot, store, waiting }: Seen, nowUnixMs: number): object {
+function asJson(
+  election: string,
+  { snapshot, store, waiting, seat }: Seen,
+  nowUnixMs: number,
+): object {
   const { view, request, settling } = snapshot;
   const reservation = currentReservation(snapshot, nowUnixMs);
   return {
     election,
+    ...(seat !== undefined && { seat, seats: snapshot.seats }),
     store,
     state: view.state,
     leader: view.leader ?? null,
@@ -84,12 +106,15 @@ function asJson(election: string, { snapshot, store, waiting }: Seen, nowUnixMs:
 
 export function asFields(
   election: string,
-  { snapshot, store, waiting }: Seen,
+  { snapshot, store, waiting, seat }: Seen,
   nowUnixMs: number,
 ): (readonly [string, readonly Cell[]])[] {
   const { view, request, history } = snapshot;
+  const seatFields: [string, readonly Cell[]][] =
+    seat === undefined ? [] : [['seat', [{ text: `${seat} of ${snapshot.seats}` }]]];
   const entries: [string, readonly Cell[]][] = [
     ['election', [{ text: visible(election) }]],
+    ...seatFields,
     ['store', [{ text: visible(store) }]],
     ['state', [{ text: explainState(snapshot, nowUnixMs), tone: stateTone(view) }]],
     ...candidateFields(view.leader),

@@ -7,7 +7,7 @@ export async function transfer(options: TransferOptions, context: Context): Prom
   const { to, wait } = options;
   if (wait !== undefined) return handOver({ ...options, request: 'transfer' }, context);
   return administer(options, context, {
-    request: ({ election, signal }) => election.transfer(to, { signal }),
+    request: ({ election, signal, of }) => election.transfer(to, { signal, ...of }),
     words: ({ changed, view }) =>
       changed
         ? `asked ${leaderWords(view)} to hand election "${options.election}" over to "${to}"`

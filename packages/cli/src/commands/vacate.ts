@@ -9,7 +9,7 @@ export async function vacate(options: VacateOptions, context: Context): Promise<
   const force = options.force === true;
   const { election: name } = options;
   return administer(options, context, {
-    request: ({ election, signal }) => election.vacate({ force, signal }),
+    request: ({ election, signal, of }) => election.vacate({ force, signal, ...of }),
     words({ changed, view, lifted }) {
       if (lifted !== undefined && view.state !== 'led') return `lifted ${holdWords(name, lifted)}`;
       if (changed) {

@@ -16,10 +16,18 @@ export interface RunEvent {
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
+interface Source {
+  readonly election: string;
+  readonly seat?: number;
+}
+
 export class EventLog {
   readonly #write: (text: string) => void;
   readonly #json: boolean;
   readonly #source: { readonly election: string; readonly candidate: string };
+  readonly #hasSeats: boolean;
+  /** That of the last term. Undefined: before, or the election has one. */
+  #seat: number | undefined;
   readonly #removers: (() => void)[] = [];
   readonly #lines: LineWriter | undefined;
   #lastTrouble = '';
@@ -27,10 +35,14 @@ export class EventLog {
   constructor(
     output: Output,
     options: { readonly json?: true; readonly eventsFd?: number },
-    source: { readonly election: string; readonly candidate: string },
+    {
+      hasSeats = false,
+      ...source
+    }: { readonly election: string; readonly candidate: string; readonly hasSeats?: boolean },
   ) {
     this.#json = options.json === true;
     this.#source = source;
+    this.#hasSeats = hasSeats;
     const fd = options.eventsFd ?? (output === process.stderr ? 2 : undefined);
     if (fd === undefined) {
       this.#write = (text) => output.write(text);
@@ -48,8 +60,11 @@ export class EventLog {
   emit({ event, sentence, fields }: RunEvent): void {
     if (event !== 'trouble') this.#lastTrouble = '';
     if (sentence === undefined && !this.#json) return;
+    // Tokens of different seats say nothing of each other.
+    const seat = this.#seat !== undefined &&
+      fields?.['token'] !== undefined && { seat: this.#seat };
     const line = this.#json
-      ? toJson({ time: new Date().toISOString(), event, ...this.#source, ...fields })
+      ? toJson({ time: new Date().toISOString(), event, ...this.#source, ...seat, ...fields })
       : `incumbent: ${visible(sentence ?? '')}`;
     this.#write(`${line}\n`);
   }
@@ -71,18 +86,19 @@ export class EventLog {
       sentence: `waiting for the seat: ${describeNotElected(why)}`,
       fields: { why: whyFields(why) },
     }));
-    this.#on('incumbent:won', ({ token, unfenced }) =>
-      unfenced.length === 0
+    this.#on('incumbent:won', ({ token, unfenced, seat }) => {
+      if (this.#hasSeats) this.#seat = seat;
+      return unfenced.length === 0
         ? undefined
         : {
             event: 'taking-over',
-            sentence: `won the seat (token ${token}), taking over from ${unfenced.join(', ')}`,
+            sentence: `won the seat (${this.#words(token)}), taking over from ${unfenced.join(', ')}`,
             fields: { token, unfenced },
-          },
-    );
+          };
+    });
     this.#on('incumbent:leading', ({ token }) => ({
       event: 'leading',
-      sentence: `leading (token ${token})`,
+      sentence: `leading (${this.#words(token)})`,
       fields: { token },
     }));
     this.#on('incumbent:ready', ({ token }) =>
@@ -145,12 +161,16 @@ export class EventLog {
     await this.#lines?.end();
   }
 
+  #words(token: bigint): string {
+    return this.#seat === undefined ? `token ${token}` : `seat ${this.#seat}, token ${token}`;
+  }
+
   #on<Name extends keyof DiagnosticEvents>(
     name: Name,
-    tell: (payload: DiagnosticEvents[Name]) => RunEvent | undefined,
+    tell: (payload: DiagnosticEvents[Name] & Source) => RunEvent | undefined,
   ): void {
     const listener = (message: unknown) => {
-      const payload = message as DiagnosticEvents[Name] & { readonly election: string };
+      const payload = message as DiagnosticEvents[Name] & Source;
       if (payload.election !== this.#source.election) return;
       const event = tell(payload);
       if (event !== undefined) this.emit(event);

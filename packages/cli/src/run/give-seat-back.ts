@@ -42,23 +42,24 @@ async function main(): Promise<void> {
   );
   setTimeout(() => process.exit(), withinMs + endWithinMs);
   const { token } = seat;
+  const fields = { ...(seat.seat !== undefined && { seat: seat.seat }), token, pid };
   try {
     const isGivenBack = await giveBack(bequest, seat);
     if (isGivenBack === true) {
       events.emit({
         event: 'given-back',
         sentence: `the supervisor (pid ${pid}) and its program are dead: term ${token} was given back`,
-        fields: { token, pid },
+        fields,
       });
     } else {
-      events.emit({ event: 'not-given-back', fields: { token, pid } });
+      events.emit({ event: 'not-given-back', fields });
     }
   } catch (error) {
     const reason = describe(error);
     events.emit({
       event: 'not-given-back',
       sentence: `the supervisor (pid ${pid}) is dead, and term ${token} could not be given back, so it runs out: ${reason}`,
-      fields: { token, pid, error: reason },
+      fields: { ...fields, error: reason },
     });
   }
   await events.close();

@@ -18,7 +18,7 @@ export class GuardKeeper {
    * The term of a guard that was lost or left alone. Its program may live on, and the next guard
    * does not know of it.
    */
-  #forfeited: string | undefined;
+  #forfeited: SeatIdentity | undefined;
 
   /** @param early the process of the first guard */
   constructor(options: GuardOptions, early?: GuardProcess) {
@@ -55,7 +55,7 @@ export class GuardKeeper {
   replace(): void {
     const old = this.#running;
     this.#running = undefined;
-    this.#forfeited = this.#seat?.token;
+    this.#forfeited = this.#seat;
     this.#guard = this.#start();
     old?.abandon();
   }
@@ -79,7 +79,7 @@ export class GuardKeeper {
     void guard.lost.then(() => {
       if (this.#running !== guard) return;
       this.#running = undefined;
-      this.#forfeited = this.#seat?.token;
+      this.#forfeited = this.#seat;
     });
     return guard;
   }
@@ -90,6 +90,9 @@ export class GuardKeeper {
   }
 
   #tellSeat(guard: Guard | undefined): void {
-    if (this.#seat === undefined || this.#seat.token !== this.#forfeited) guard?.seat(this.#seat);
+    // Two seats may have the same token.
+    const isForfeited =
+      this.#seat?.token === this.#forfeited?.token && this.#seat?.seat === this.#forfeited?.seat;
+    if (this.#seat === undefined || !isForfeited) guard?.seat(this.#seat);
   }
 }

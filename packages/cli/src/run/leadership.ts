@@ -17,6 +17,8 @@ export interface Supervision {
   /** The user asked for an end. */
   readonly interrupted: () => boolean;
   readonly stopTimeoutMs: number;
+  /** The election has several seats. */
+  readonly hasSeats: boolean;
 }
 
 /**
@@ -125,12 +127,13 @@ export function fenceHook(
   cwd: string,
   run: Supervision,
 ): FenceHook {
-  return async (predecessor, { token, signal }) => {
+  return async (predecessor, { token, seat, signal }) => {
     const spec = {
       program: '/bin/sh',
       args: ['-c', command],
       env: {
         ...env,
+        ...(run.hasSeats && { INCUMBENT_SEAT: String(seat) }),
         INCUMBENT_TOKEN: token.toString(),
         INCUMBENT_PREDECESSOR: predecessor.id,
         INCUMBENT_PREDECESSOR_TOKEN: predecessor.token.toString(),

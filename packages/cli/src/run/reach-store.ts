@@ -19,7 +19,7 @@ export async function reachStore(
 ): Promise<void> {
   for (const untilMs = monotonicMs() + patienceMs; ; ) {
     try {
-      await election.leader({ signal });
+      await election.leader({ signal, seat: 1 });
       return;
     } catch (error) {
       const mayPass =

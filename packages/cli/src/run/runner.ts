@@ -27,6 +27,8 @@ export interface RunnerOptions {
   readonly readiness?: Readiness;
   /** The store has servers, of which another may serve when one fails. */
   readonly hasServers: boolean;
+  /** The program is told which seat it has. */
+  readonly hasSeats: boolean;
   /** For how long the seat is kept from the beginning of the term, in ms; 0: no longer than the program runs. */
   readonly holdAtLeastMs: number;
 }
@@ -57,6 +59,7 @@ export class Runner implements Supervision {
   readonly guard: GuardKeeper;
   readonly events: EventLog;
   readonly stopTimeoutMs: number;
+  readonly hasSeats: boolean;
   running: GuardedProgram | undefined;
   readonly #election: Election;
   readonly #options: RunnerOptions;
@@ -78,6 +81,7 @@ export class Runner implements Supervision {
     this.guard = guard;
     this.events = events;
     this.#options = options;
+    this.hasSeats = options.hasSeats;
     this.stopTimeoutMs = election.timing.stopTimeoutMs;
   }
 
@@ -213,7 +217,11 @@ export class Runner implements Supervision {
 
   async #runProgram(term: Term): Promise<ProgramExit | undefined> {
     const { spec, readiness } = this.#options;
-    const env = { ...spec.env, INCUMBENT_TOKEN: term.token.toString() };
+    const env = {
+      ...spec.env,
+      ...(this.hasSeats && { INCUMBENT_SEAT: String(term.seat) }),
+      INCUMBENT_TOKEN: term.token.toString(),
+    };
     if (readiness === undefined) return runInTerm(term, { ...spec, env }, this);
     const watch = await ReadinessWatch.open(readiness, { ...spec, env }, term, {
       onTrouble: (error) =>
@@ -323,6 +331,7 @@ export class Runner implements Supervision {
         election: this.#election.name,
         candidate: this.events.candidate,
         state: over ? 'waiting' : state,
+        ...(this.hasSeats && { seat: over ? null : (term?.seat ?? null) }),
         token: over ? null : (term?.token ?? null),
         since: over || term === undefined ? null : new Date(term.sinceUnixMs).toISOString(),
         remainingMs: Math.round(remainingMs),

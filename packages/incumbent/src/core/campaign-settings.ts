@@ -12,6 +12,8 @@ export interface TakeoverContext {
    * The token of the term that is about to begin. It is newer than any that `predecessor` ever had.
    */
   readonly token: bigint;
+  /** The number of the seat, as `term.seat`. `predecessor` had the same. */
+  readonly seat: number;
   /**
    * Aborted when the belief of the new term is about to end. Then stop: the takeover has failed.
    */

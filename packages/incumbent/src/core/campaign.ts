@@ -285,11 +285,15 @@ export class Campaign<Guard> implements Candidacy {
       }
     });
     try {
-      publish('incumbent:won', this.#source, {
-        token: term.token,
-        unfenced: seat.unfenced.map(({ id }) => id),
-        predecessor: term.predecessor,
-      });
+      publish(
+        'incumbent:won',
+        { ...this.#source, seat: term.seat },
+        {
+          token: term.token,
+          unfenced: seat.unfenced.map(({ id }) => id),
+          predecessor: term.predecessor,
+        },
+      );
       if (seat.waitBeforeAnnounceMs > 0) this.#tellTakeover(seat.waitBeforeAnnounceMs);
       await this.#waitIn(term, seat.waitBeforeAnnounceMs);
       await this.#fence(term, seat.unfenced);
@@ -300,7 +304,7 @@ export class Campaign<Guard> implements Candidacy {
     } catch (error) {
       if (!term.isEnding) {
         this.#aside.failedTakeovers += 1;
-        publish('incumbent:takeover-failed', this.#source, { token: term.token, error });
+        publish('incumbent:takeover-failed', term, { token: term.token, error });
         term.stop('takeover-failed', error);
       }
       if (!signal.aborted) this.#why = { kind: 'lost', cause: error };
@@ -339,6 +343,7 @@ export class Campaign<Guard> implements Candidacy {
         const context = {
           election: this.#scope.election,
           token: term.token,
+          seat: term.seat,
           remaining: () => Math.max(0, term.marginMs()),
         };
         try {

@@ -12,7 +12,8 @@ import type { TermState } from './term.ts';
 
 /**
  * Payloads by channel name. Every payload also has `election` and `candidate` (the id). All but
- * `incumbent:trouble` have `incarnation`, which tells the campaigns of one process apart.
+ * `incumbent:trouble` have `incarnation`, which tells the campaigns of one process apart. Those with
+ * `token` have `seat`, as `term.seat`.
  * `JSON.stringify` writes tokens as decimal texts.
  */
 export interface DiagnosticEvents {
@@ -64,6 +65,8 @@ export interface DiagnosticSource {
   readonly candidate: string;
   /** That of the campaign. Undefined for what no campaign has met. */
   readonly incarnation?: string;
+  /** Of a term. */
+  readonly seat?: number;
 }
 
 const channels = new Map<string, ReturnType<typeof channel>>();
@@ -79,8 +82,11 @@ export function publish<Name extends keyof DiagnosticEvents>(
     channels.set(name, target);
   }
   if (target.hasSubscribers) {
-    const { election, candidate, incarnation } = source;
-    const of = incarnation === undefined ? {} : { incarnation };
+    const { election, candidate, incarnation, seat } = source;
+    const of = {
+      ...(incarnation !== undefined && { incarnation }),
+      ...(seat !== undefined && { seat }),
+    };
     target.publish(withJson({ election, candidate, ...of, ...payload }));
   }
 }
