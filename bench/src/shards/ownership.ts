@@ -12,7 +12,7 @@ export interface Span {
   readonly isKilled: boolean;
 }
 
-/** What one process has written. @param killedAtMs of a process that was killed */
+/** The events that one process has written. @param killedAtMs of a process that was killed */
 export interface MemberLog {
   readonly events: readonly OwnedEvent[];
   readonly killedAtMs?: number;

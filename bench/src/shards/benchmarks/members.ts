@@ -113,7 +113,9 @@ export function members(stage: Stage, name: string, shards: number): Benchmark {
       if (isOurs) {
         const moves = cleanMovesOf(spansOf(logs, shards));
         samples.add(`${contender}, move`, ...moves);
-        stage.progress(`${contender}: ${moves.length} moves, median ${Math.round(median(moves))} ms`);
+        stage.progress(
+          `${contender}: ${moves.length} moves, median ${Math.round(median(moves))} ms`,
+        );
       }
     } finally {
       await Promise.all(alive.map(({ member }) => member.kill()));
@@ -129,7 +131,7 @@ export function members(stage: Stage, name: string, shards: number): Benchmark {
         try {
           await measure(contender);
         } catch (error) {
-          // What others do wrong keeps nobody from measuring ours.
+          // A fault of another contender keeps nobody from measuring ours.
           const message = `${contender}: ${(error as Error).message.split('\n')[0]}`;
           if ((error as Error).name === 'WrongElectionError' && contenders[contender].isOurs) {
             throw error;
