@@ -100,8 +100,11 @@ async function askEmpty<T>(
 ): Promise<T> {
   leave(opened.election);
   const { memory } = await import('incumbent/memory');
-  const empty = createElection({ name, backend: memory() });
-  return askElection({ ...opened, election: empty, noteNeverLed: async () => {} }, question);
+  const backend = memory();
+  const empty = createElection({ name, backend });
+  const seats = seatsOf(empty, name, (count) => createElection({ name, backend, seats: count }));
+  const asked = { ...opened, ...seats, election: empty, noteNeverLed: async () => {} };
+  return askElection(asked, question);
 }
 
 /** As `askWhatIsThere`, for questions that change nothing: they may be asked again. */
