@@ -2,7 +2,7 @@
 import type { Backend, CandidateOptions, Clock, Duration, TimingOptions, Trouble } from 'incumbent';
 import { InvalidOptionError, parseDuration } from 'incumbent';
 import type { Leases } from 'incumbent/backend';
-import { checkName, checkNames, describeValue } from 'incumbent/internal';
+import { checkName, checkNames, describeValue, timingNames } from 'incumbent/internal';
 import { largestWeight } from './assign.ts';
 import type { Names } from './lists.ts';
 import { namesOf } from './lists.ts';
@@ -63,15 +63,7 @@ export interface ShardsOptions<Shard extends string | number = string | number>
 }
 
 const names: Readonly<Record<keyof ShardsOptions, true>> = {
-  lease: true,
-  belief: true,
-  stopMargin: true,
-  renewEvery: true,
-  operationTimeout: true,
-  retryBackoff: true,
-  pollEvery: true,
-  stopTimeout: true,
-  clockDrift: true,
+  ...timingNames,
   name: true,
   backend: true,
   shards: true,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, OpenStore, StoreNeeds } from '../context.ts';
-import { describeFailure, exitCodes, UsageError } from '../failure.ts';
+import { describeFailure, exitCodes } from '../failure.ts';
+import { refuseTwice } from '../follow/open-stores.ts';
 import { StoreFollower } from '../follow/store-follower.ts';
 import { shownUrl } from '../shown-url.ts';
 import type { LiveValues } from '../web/live-values.ts';
@@ -85,9 +86,7 @@ export async function pageStores(
   const stores: PageStore[] = [];
   for (const [index, option] of given.entries()) {
     const url = await shownUrl(option, machine);
-    if (stores.some((other) => other.url === url)) {
-      throw new UsageError(`--store ${url} is given twice`);
-    }
+    refuseTwice(url, stores);
     stores.push(new PageStore(index, url, option, live));
   }
   return stores;

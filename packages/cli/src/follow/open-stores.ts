@@ -15,10 +15,15 @@ export async function openStores(
   for (const url of given) {
     const needs = { timeoutMs, timeoutName: '--timeout', signal, asksOnly: true } as const;
     const store = await openStore(url, needs);
-    if (stores.some((other) => other.url === store.url)) {
-      throw new UsageError(`--store ${store.url} is given twice`);
-    }
+    refuseTwice(store.url, stores);
     stores.push(store);
   }
   return stores;
+}
+
+/** @throws UsageError for a store that is among those before it */
+export function refuseTwice(url: string, before: readonly { readonly url: string }[]): void {
+  if (before.some((other) => other.url === url)) {
+    throw new UsageError(`--store ${url} is given twice`);
+  }
 }
