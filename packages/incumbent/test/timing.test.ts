@@ -205,6 +205,8 @@ test('a limit is allowed, and one step beyond it is not', () => {
   ] as const) {
     expect(violationsOf(edge)).toBe('');
   }
+  // Nobody means 0 seconds.
+  expect(violationsOf({ lease: 0 })).toContain('lease: 0ms is outside 1s to 1h');
   expect(violationsOf({ lease: '3601s' })).toContain('lease: 1h 1s is outside 1s to 1h');
   expect(violationsOf({ pollEvery: '9ms' })).toContain('pollEvery: 9ms is shorter than 10ms');
   expect(violationsOf({ operationTimeout: 3_126 })).toMatch(/^P3 .* = 10s is more than .* = 10s/);
