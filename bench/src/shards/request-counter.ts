@@ -1,4 +1,4 @@
-/** What is asked of a server, counted by the server itself. */
+/** Requests to a server, counted by the server itself. */
 import { readFile } from 'node:fs/promises';
 import type { EtcdServer, PostgresServer, RedisServer } from '@incumbent/servers';
 import type { TestServer } from '@incumbent/zookeeper-testing';

@@ -102,7 +102,7 @@ serve<MemberMethods>({
     return null;
   },
   async memory() {
-    // What was given back just now is collected with the second one.
+    // Objects that were given up just now go with the second collection.
     for (let turn = 0; turn < 3; turn += 1) {
       await sleep(50);
       globalThis.gc?.();
