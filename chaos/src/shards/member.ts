@@ -103,8 +103,9 @@ async function join(): Promise<{ shards: Shards<number>; closeStore: () => Promi
   const { backend, timing, close } = await openStore(plan);
   const shards = createShards({
     ...{ name, backend, shards: logs.length, init: 'auto', candidate: { id }, own, ...timing },
-    onTrouble: (trouble) => {
-      appendFileSync(plan.troubles, `${new Date().toISOString()} ${id} ${String(trouble)}\n`);
+    onTrouble: ({ what, error }) => {
+      const line = `${new Date().toISOString()} ${id} ${what}: ${String(error)}\n`;
+      appendFileSync(plan.troubles, line);
     },
   });
   return { shards, closeStore: close };
@@ -112,6 +113,7 @@ async function join(): Promise<{ shards: Shards<number>; closeStore: () => Promi
 
 const unfollow = followCoordinator(name, () => void teller.tell({ say: 'coordinating' }));
 const beating = setInterval(beat, beatEveryMs);
+void teller.tell({ say: 'running' });
 const joining = join();
 const { shards } = await joining;
 await shards.joined.then(

@@ -20,7 +20,8 @@ export interface Place {
 const program = new URL('./member.js', import.meta.url);
 /** A process that has closed everything ends by itself. */
 const endMs = 15_000;
-const freezeMs = 10_000;
+/** Turns a hang of the machine into a failure. */
+const freezeMs = 60_000;
 
 /** The processes that share the shards. */
 export class Members {
@@ -65,7 +66,8 @@ export class Members {
     return this.#coordinator?.process === undefined ? undefined : this.#coordinator;
   }
 
-  start(place: Place): void {
+  /** Resolves when its code runs. @throws StuckError */
+  async start(place: Place): Promise<void> {
     const { id, address } = place;
     const plan: MemberPlan = {
       ...this.#plan,
@@ -83,6 +85,7 @@ export class Members {
         if (place.process === child) place.process = undefined;
       } else if (child.errors !== '') this.#find(`nobody complains: ${id} wrote ${child.errors}`);
     });
+    await child.next('running');
   }
 
   async kill(place: Place): Promise<void> {

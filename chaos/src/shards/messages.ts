@@ -22,6 +22,8 @@ export interface MemberPlan {
 export type MemberOrder = 'freeze' | 'drain' | 'close' | 'resign';
 
 export type MemberTells =
+  /** Its code runs: from here on it is quick. */
+  | { readonly say: 'running' }
   | { readonly say: 'joined' }
   | { readonly say: 'coordinating' }
   /** All is closed, and nothing keeps it any more. */

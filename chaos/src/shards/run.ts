@@ -86,9 +86,8 @@ export async function runChaos(
   }
 
   try {
-    for (let place = 0; place < count; place += 1) {
-      members.start(members.addPlace(await stage.connect()));
-    }
+    for (let place = 0; place < count; place += 1) members.addPlace(await stage.connect());
+    await Promise.all(members.places.map((place) => members.start(place)));
     if ((await balanced()) === undefined) throw new StuckError('the shards were never shared');
     for (const round of planRounds(seed, stage.server !== undefined)) {
       const before = logs.newest.map((term) => term?.token);

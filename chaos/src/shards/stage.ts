@@ -55,7 +55,14 @@ export const stores: Readonly<Record<StoreName, Store>> = {
     timingOf: ofSession,
     async start() {
       const server = await startServer({ tickTimeMs: 200 });
-      return Object.assign(server, { start: () => server.restart() });
+      return {
+        port: server.port,
+        kill: () => server.kill(),
+        start: () => server.restart(),
+        freeze: () => server.freeze(),
+        thaw: () => server.thaw(),
+        close: () => server.close(),
+      };
     },
   },
   etcd: {

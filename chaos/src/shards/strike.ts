@@ -23,8 +23,9 @@ export async function strikeAll(arena: Arena, round: Round): Promise<void> {
   const { members, stage, note } = arena;
   const { coordinator, another } = chooseFrom(members, round);
   note(`round ${round.number}: the coordinator is ${coordinator?.id}, another is ${another?.id}`);
-  // The processes that have left stay away for a round.
-  for (const place of members.places) if (place.process === undefined) members.start(place);
+  // Processes that have left may have stayed away.
+  const absent = members.places.filter(({ process }) => process === undefined);
+  await Promise.all(absent.map((place) => members.start(place)));
   // While others are struck as well, a process may take its time to leave.
   let healedMs = Number.POSITIVE_INFINITY;
   const strike = async (place: Place | undefined, which: 'leader' | 'waiting') => {
@@ -60,7 +61,7 @@ export async function strikeAll(arena: Arena, round: Round): Promise<void> {
     await each.leaves;
     if (each.place.process !== undefined || each.staysAway) continue;
     await pause(round.restartMs);
-    members.start(each.place);
+    await members.start(each.place);
   }
 }
 
