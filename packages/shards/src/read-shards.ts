@@ -45,6 +45,24 @@ interface SignalOption {
 }
 
 /**
+ * The names of all shards in a store, sorted: those that were given to `createShards`. Writes nothing.
+ * @throws InvalidOptionError for a store that cannot tell; the store's error
+ */
+export async function listShards(
+  backend: Backend,
+  { signal }: SignalOption = {},
+): Promise<readonly string[]> {
+  checkSignalOption('listShards', signal === undefined ? {} : { signal });
+  const leases = leasesOf(backend);
+  if (leases.shards === undefined) {
+    throw new InvalidOptionError(
+      `a store of the kind "${backend.kind}" does not list its shards: ask by their name`,
+    );
+  }
+  return [...(await leases.shards(signal ?? new AbortController().signal))].sort();
+}
+
+/**
  * Reads which process owns what, by two requests on most stores. It writes nothing, and needs no
  * list of the shards. A process that has died counts as an owner until its lease is over, and where a
  * store tells no ages, until a coordinator has said so.

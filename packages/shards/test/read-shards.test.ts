@@ -2,7 +2,7 @@ import { createElection, InvalidOptionError } from 'incumbent';
 import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsStatus } from '../src/index.ts';
-import { createShards, observeShards, readShards } from '../src/index.ts';
+import { createShards, listShards, observeShards, readShards } from '../src/index.ts';
 
 let clock: SimulatedClock;
 let store: SimulatedLeaseStore;
@@ -91,6 +91,25 @@ describe('a reader', () => {
     const closed = named.close();
     await clock.advance('1m');
     await closed;
+  });
+
+  test('finds the names of all shards, and no elections beside them', async () => {
+    const { backend } = store.connect();
+    const election = createElection({ name: 'mail', backend, clock });
+    const term = await election.campaign();
+    expect(await listShards(backend)).toEqual([]);
+    join('a');
+    await clock.advance('20s');
+    expect(await listShards(backend)).toEqual(['queues']);
+    const names: string[] = [];
+    for await (const name of backend.elections({ clock })) names.push(name);
+    expect(names).toEqual(['mail']);
+    await term[Symbol.asyncDispose]();
+    await election.close();
+    const { leases } = backend;
+    if (leases === undefined) throw new Error('the simulated store has leases');
+    const { shards: _, ...mute } = leases;
+    await expect(listShards({ ...backend, leases: mute })).rejects.toThrow('does not list its');
   });
 
   test('is told which options are none', () => {
