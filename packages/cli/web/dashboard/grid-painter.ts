@@ -25,7 +25,7 @@ export function layoutOf(shards: number, widthPx: number): Layout {
   const cellPx = shards <= 300 ? 34 : shards <= 2_500 ? 20 : 14;
   const fit = Math.max(1, Math.floor((widthPx - gutterPx) / cellPx));
   // Rows that begin with a round number.
-  const round = fit >= 20 ? 10 : fit >= 5 ? 5 : 1;
+  const round = fit >= 20 ? 10 : fit >= 10 ? 5 : 1;
   const columns = Math.min(shards, fit - (fit % round));
   return { shards, columns, rows: Math.ceil(shards / columns), cellPx, gutterPx };
 }
