@@ -36,7 +36,7 @@ export interface ShardsStatus extends ShardsView {
   readonly moving: readonly (string | number)[];
   /** Candidates that an operator keeps out. */
   readonly drains: readonly Drain[];
-  /** Slots whose record cannot be read, each with the reason. What they held before is shown. */
+  /** Slots whose record cannot be read, each with the reason. Their last readable state counts. */
   readonly unreadable: readonly UnreadableSlot[];
 }
 

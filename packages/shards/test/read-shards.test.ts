@@ -1,4 +1,4 @@
-import { createElection, InvalidOptionError } from 'incumbent';
+import { createElection, InvalidOptionError, resolveTiming } from 'incumbent';
 import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsStatus } from '../src/index.ts';
@@ -167,6 +167,29 @@ describe('an observer', () => {
     await clock.advance('40s');
     expect(told.at(-1)).toMatchObject({ members: [], coordinator: undefined });
     expect(told.at(-1)?.unowned).toHaveLength(12);
+    await stop();
+  });
+
+  test('is told of a slot with a damaged record, and of all others', async () => {
+    join('a');
+    const { told, troubles, stop } = observe();
+    await clock.advance('20s');
+    const { leases } = store.connect().backend;
+    const slot = leases?.open({
+      ...{ election: 'queues/16', clock, random: Math.random, uniqueId: () => 'x' },
+      timing: resolveTiming({}),
+      onTrouble: () => {},
+    });
+    const never = new AbortController().signal;
+    const { record, version } = (await slot?.read(never)) ?? {};
+    if (record === undefined || version === undefined) throw new Error('there are 16 slots');
+    await slot?.swap(version, { ...record, shards: 'AA==' }, never);
+    await clock.advance('20s');
+    expect(told.at(-1)?.unreadable).toEqual([
+      { slot: 16, error: expect.objectContaining({ code: 'RECORD_DAMAGED' }) },
+    ]);
+    expect(countsOf(told.at(-1))).toEqual({ a: 12 });
+    expect(troubles).toEqual([]);
     await stop();
   });
 

@@ -167,7 +167,7 @@ export class GridPainter {
       context.fillRect(x, y, sizePx, sizePx);
       if (moving.has(shard)) {
         // A frame without its inside: the shard is about to leave.
-        const edgePx = Math.max(2, Math.floor(sizePx / 5));
+        const edgePx = Math.max(2, Math.min(4, Math.floor(sizePx / 5)));
         context.fillStyle = palette.ground;
         context.fillRect(x + edgePx, y + edgePx, sizePx - 2 * edgePx, sizePx - 2 * edgePx);
       }
