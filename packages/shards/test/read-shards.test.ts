@@ -74,7 +74,7 @@ describe('a reader', () => {
     await election.close();
   });
 
-  test('knows shards with names by their numbers', async () => {
+  test('knows shards with names by their numbers, and these names', async () => {
     const named = createShards({
       name: 'tenants',
       ...{ backend: store.connect().backend, clock, random: () => 0.5 },
@@ -87,6 +87,7 @@ describe('a reader', () => {
     await clock.advance('20s');
     const status = await readShards({ ...reading(), name: 'tenants' });
     expect(status).toMatchObject({ isNamed: true, shards: 2, unowned: [] });
+    expect(status?.names).toEqual(['acme', 'globex']);
     expect(status?.owner(0)?.token).toBe(named.term('acme')?.token);
     const closed = named.close();
     await clock.advance('1m');

@@ -35,6 +35,12 @@ async function dashboard(store: string): Promise<URL> {
   return url;
 }
 
+/** The work of a shard. */
+const own = (_shard: unknown, { signal }: { readonly signal: AbortSignal }) =>
+  new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
 const fact = (page: Page, name: string, text: string) =>
   page.locator(`[data-fact="${name}"] dd`).getByText(text, { exact: true }).waitFor(patiently);
 
@@ -97,10 +103,10 @@ describe.each(pageStores)('on $name', ({ name, missing, open: openStore }) => {
   test.skipIf(missing !== undefined)(
     'the grid shows the owner of each shard, and another one when its owner is killed',
     async () => {
-      const own = new ShardProcesses(store.where, 64, '2s');
-      members = own;
-      await Promise.all(['a', 'b', 'c'].map((id) => own.start(id)));
-      await own.until(() => own.isEven);
+      const group = new ShardProcesses(store.where, 64, '2s');
+      members = group;
+      await Promise.all(['a', 'b', 'c'].map((id) => group.start(id)));
+      await group.until(() => group.isEven);
       const url = await dashboard(store.url);
       const page = await openPage(browser, url);
       const faults = faultsOf(page, url.origin);
@@ -124,7 +130,7 @@ describe.each(pageStores)('on $name', ({ name, missing, open: openStore }) => {
       const lost = before.cells.findIndex((term) => before.terms[term]?.id === 'b');
       const kept = before.cells.findIndex((term) => before.terms[term]?.id === 'a');
       const words = await wordsOf(page, kept);
-      await own.kill('b');
+      await group.kill('b');
       await fact(page, 'Members', '2');
       await fact(page, 'Without an owner', '0');
       await page.locator('[aria-live]', { hasText: 'queues: 2 members' }).waitFor(patiently);
@@ -145,6 +151,25 @@ describe.each(pageStores)('on $name', ({ name, missing, open: openStore }) => {
   );
 });
 
+test('shards with names are found by them', async () => {
+  const directory = join(scratch, 'named');
+  const tenants = createShards({
+    ...{ name: 'tenants', backend: file(directory), shards: ['globex', 'acme', '<b>"odd" ☃'] },
+    candidate: { id: 'one' },
+    own,
+  });
+  await tenants.joined;
+  const page = await openPage(browser, await dashboard(`file:${directory}`));
+  await openSet(page, 'tenants');
+  await fact(page, 'Without an owner', '0');
+  await page.getByRole('searchbox', { name: 'Name' }).fill('GLOB');
+  await page.locator('.about', { hasText: 'shard 2 (globex): one, token' }).waitFor(patiently);
+  expect(await wordsOf(page, 0)).toMatch(/^shard 0 \(<b>"odd" ☃\): one/);
+  await expectAccessible(page);
+  await page.close();
+  await tenants.close();
+});
+
 describe('10,000 shards', () => {
   const directory = join(scratch, 'many');
   const members: Shards<number>[] = [];
@@ -156,10 +181,7 @@ describe('10,000 shards', () => {
       members.push(
         createShards({
           ...{ name: 'queues', backend, shards: 10_000, candidate: { id }, lease: '30s' },
-          own: (_shard, { signal }) =>
-            new Promise<void>((resolve) => {
-              signal.addEventListener('abort', () => resolve(), { once: true });
-            }),
+          own,
         }),
       );
     }

@@ -12,7 +12,8 @@ const member = { addresses: [], weight: 1, zone: '', joined: true, drained: fals
 function statusOf(owners: readonly (readonly [slot: number, token: bigint] | undefined)[]) {
   const slots = [...new Set(owners.flatMap((owner) => owner?.[0] ?? []))];
   return {
-    ...{ name: 'queues', shards: owners.length, isNamed: false, coordinator: undefined },
+    ...{ name: 'queues', shards: owners.length, isNamed: false, names: undefined },
+    coordinator: undefined,
     ...{ drains: [], unreadable: [], moving: [1] },
     members: slots.map((slot) => ({
       ...{ ...member, id: `host-${slot}`, slot, sinceUnixMs: 5 },
