@@ -50,7 +50,7 @@ export async function bundle(directory, { name, entries, inlined, into }) {
     platform: 'node',
     plugins: [filesOfPackage(directory), withoutSubprocesses],
     // It would warn of a slow machine.
-    checks: { pluginTimings: false },
+    checks: { bundlerTimings: false },
     onLog(level, log) {
       if (level === 'warn') throw new Error(`${name}: ${log.message}`);
     },
