@@ -166,8 +166,8 @@ function sharing(all: readonly Share[], shards: number): readonly [readonly Shar
   }
 }
 
-function sumOf(shares: readonly Share[], valueOf: (share: Share) => number): number {
-  return shares.reduce((sum, share) => sum + valueOf(share), 0);
+function sumOf(shares: readonly Share[], amountOf: (share: Share) => number): number {
+  return shares.reduce((sum, share) => sum + amountOf(share), 0);
 }
 
 /**

@@ -27,10 +27,7 @@ type Member = Pick<SeenSlot, 'number' | 'record' | 'state'>;
  * own nothing, sleeps. Of two processes with one id, the one that owns the shard has it.
  * @param members the slots that may be granted shards
  */
-export function pinnedSlots(
-  pins: Pins,
-  members: readonly Member[],
-): ReadonlyMap<number, number> {
+export function pinnedSlots(pins: Pins, members: readonly Member[]): ReadonlyMap<number, number> {
   if (pins.size === 0) return new Map();
   const byId = new Map<string, Member[]>();
   for (const member of members) {
