@@ -10,8 +10,8 @@ import type { GuardKeeper } from './guard-keeper.ts';
 import type { ReadinessWatch } from './readiness.ts';
 
 export interface Supervision {
-  readonly guard: GuardKeeper;
-  readonly events: EventLog;
+  readonly guard: Pick<GuardKeeper, 'get'>;
+  readonly events: Pick<EventLog, 'emit'>;
   /** The program that runs now: signals go to it. */
   running: GuardedProgram | undefined;
   /** The user asked for an end. */
@@ -21,6 +21,9 @@ export interface Supervision {
   readonly hasSeats: boolean;
 }
 
+/** The part of a term that a program needs. */
+export type ProgramTerm = Pick<Term<unknown>, 'token' | 'signal' | 'resign' | 'declareActors'>;
+
 /**
  * Runs `spec` while `term` lasts. Settles only when the whole process group is gone, because the
  * seat waits for that.
@@ -29,7 +32,7 @@ export interface Supervision {
  * @throws GuardError CANNOT_START; the term's end
  */
 export async function runInTerm(
-  term: Term<unknown>,
+  term: ProgramTerm,
   spec: ProgramSpec,
   run: Supervision,
   readiness?: ReadinessWatch,
@@ -99,7 +102,7 @@ export async function runInTerm(
  * Decides about an error that kept the program from starting: it is ours to report, or only the end
  * of the term.
  */
-function giveWay(term: Term<unknown>, error: unknown, run: Supervision): undefined {
+function giveWay(term: ProgramTerm, error: unknown, run: Supervision): undefined {
   const isOurs =
     error instanceof ElectionError ||
     error === term.signal.reason ||
