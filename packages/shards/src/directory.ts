@@ -6,6 +6,7 @@ import { decodeDirectory, encodeDirectory } from './codec.ts';
 import type { Context } from './context.ts';
 import { requireList } from './head.ts';
 import type { SeenSlot } from './seen-slot.ts';
+import type { ShardList } from './slot.ts';
 import { isLive } from './slot.ts';
 
 /** The shortest time between two writes of it. */
@@ -66,7 +67,9 @@ export class DirectoryWriter<Shard> {
         const name = `${this.#context.options.name}/directory`;
         const record = {
           ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
-          shards: Buffer.from(encodeDirectory(this.#directoryOf(slots))).toString('base64'),
+          shards: Buffer.from(
+            encodeDirectory(directoryOf(this.#context.options.names.list, slots)),
+          ).toString('base64'),
         };
         const result = await this.#context.ask('writing the directory', stop, (signal) =>
           store.swap(version, record, signal),
@@ -82,27 +85,27 @@ export class DirectoryWriter<Shard> {
     }
     this.#isWriting = false;
   }
+}
 
-  #directoryOf(slots: readonly SeenSlot[]): Directory {
-    const { list } = this.#context.options.names;
-    const members: Owner[] = [];
-    const owners = new Int32Array(list.count).fill(nobody);
-    const tokens = new BigUint64Array(list.count);
-    let highest = 0n;
-    for (const { number, record, state } of slots) {
-      if (state === undefined) continue;
-      if (state.highest > highest) highest = state.highest;
-      if (record?.holding === undefined) continue;
-      const { id, addresses } = record.holding.candidate;
-      const index = members.push({ slot: number, id, addresses }) - 1;
-      for (const entry of state.entries) {
-        if (!isLive(entry)) continue;
-        owners[entry.shard] = index;
-        tokens[entry.shard] = entry.token;
-      }
+/** The owner of each shard, by these slots. */
+export function directoryOf(list: ShardList, slots: readonly SeenSlot[]): Directory {
+  const members: Owner[] = [];
+  const owners = new Int32Array(list.count).fill(nobody);
+  const tokens = new BigUint64Array(list.count);
+  let highest = 0n;
+  for (const { number, record, state } of slots) {
+    if (state === undefined) continue;
+    if (state.highest > highest) highest = state.highest;
+    if (record?.holding === undefined) continue;
+    const { id, addresses } = record.holding.candidate;
+    const index = members.push({ slot: number, id, addresses }) - 1;
+    for (const entry of state.entries) {
+      if (!isLive(entry)) continue;
+      owners[entry.shard] = index;
+      tokens[entry.shard] = entry.token;
     }
-    return { list, highest, members, owners, tokens };
   }
+  return { list, highest, members, owners, tokens };
 }
 
 /** Differs when the directory would. Each change of the entries counts. */

@@ -30,8 +30,14 @@ function numbered(count: number): Names<string | number> {
       `shards must be a whole number from 1 to ${mostShards}, not ${describeValue(count)}`,
     );
   }
+  return byNumber({ count, digest: 0n });
+}
+
+/** The shards of any list by their numbers, also where they have names. */
+export function byNumber(list: ShardList): Names<string | number> {
+  const { count } = list;
   return {
-    list: { count, digest: 0n },
+    list,
     nameOf: (number) => number,
     numberOf(shard) {
       if (typeof shard === 'number' && Number.isInteger(shard) && shard >= 0 && shard < count) {

@@ -1,0 +1,237 @@
+/** The owner of each shard, for people and programs that take no part and may only read. */
+import type { Backend, Clock, StoppableIterator, TimingOptions, Trouble } from 'incumbent';
+import { InvalidOptionError, resolveTiming } from 'incumbent';
+import {
+  anyOf,
+  checkName,
+  checkNames,
+  checkSignalOption,
+  describeValue,
+  Observation,
+  stoppable,
+  systemClock,
+  timingNames,
+  Wakeup,
+} from 'incumbent/internal';
+import { headIn } from './head.ts';
+import { byNumber } from './lists.ts';
+import { leasesOf, mostNameBytes } from './options.ts';
+import { Records } from './records.ts';
+import { SeenSlot } from './seen-slot.ts';
+import type { ShardsStatus } from './status.ts';
+import { statusOf } from './status.ts';
+
+/** Which shards to look at. The durations say how long a request may take, and how often to look. */
+export interface ReadShardsOptions extends TimingOptions {
+  /** The `name` that was given to `createShards`. */
+  readonly name: string;
+  readonly backend: Backend;
+  /** Called with trouble that no caller waits for, such as a slot that cannot be read. */
+  readonly onTrouble?: (trouble: Trouble) => unknown;
+  /** Time source, for tests. Default: the clocks of the machine. */
+  readonly clock?: Clock;
+}
+
+const known: Readonly<Record<keyof ReadShardsOptions, true>> = {
+  ...timingNames,
+  name: true,
+  backend: true,
+  onTrouble: true,
+  clock: true,
+};
+
+interface SignalOption {
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The names of all shards in a store, sorted: those that were given to `createShards`. Writes nothing.
+ * @throws InvalidOptionError for a store that cannot tell; the store's error
+ */
+export async function listShards(
+  backend: Backend,
+  { signal }: SignalOption = {},
+): Promise<readonly string[]> {
+  checkSignalOption('listShards', signal === undefined ? {} : { signal });
+  const leases = leasesOf(backend);
+  if (leases.shards === undefined) {
+    throw new InvalidOptionError(
+      `a store of the kind "${backend.kind}" does not list its shards: ask by their name`,
+    );
+  }
+  return [...(await leases.shards(signal ?? new AbortController().signal))].sort();
+}
+
+/**
+ * Reads which process owns what, by two requests on most stores. It writes nothing, and needs no
+ * list of the shards. A process that has died counts as an owner until its lease is over, and where a
+ * store tells no ages, until a coordinator has said so.
+ * @returns undefined: there are no shards of that name
+ * @throws InvalidOptionError, also for the name of an ordinary election; the store's error
+ */
+export async function readShards(
+  options: ReadShardsOptions,
+  { signal }: SignalOption = {},
+): Promise<ShardsStatus | undefined> {
+  checkSignalOption('readShards', signal === undefined ? {} : { signal });
+  const reader = new ShardsReader('readShards', options);
+  try {
+    signal?.throwIfAborted();
+    return await reader.look(signal ?? new AbortController().signal);
+  } finally {
+    await reader.close();
+  }
+}
+
+/**
+ * The present status at once, then every change, as `readShards` gives it. A slow consumer gets the
+ * latest one only. Ends when `signal` aborts. While the store cannot be read, `onTrouble` is told. When
+ * it can be read again, the status comes again, also an unchanged one. The iterator never throws.
+ * @throws InvalidOptionError
+ */
+export function observeShards(
+  options: ReadShardsOptions,
+  { signal }: SignalOption = {},
+): StoppableIterator<ShardsStatus | undefined> {
+  checkSignalOption('observeShards', signal === undefined ? {} : { signal });
+  const reader = new ShardsReader('observeShards', options);
+  return stoppable((stop) => reader.observe(signal, stop));
+}
+
+/** Looks at the head and at all slots. It remembers how long each of them has stood. */
+class ShardsReader {
+  readonly #records: Records;
+  readonly #slots = new Map<number, SeenSlot>();
+  readonly #head: Observation;
+  readonly #mayTell: (what: string, error: unknown) => void;
+  #looks = 0;
+  /** Differs when the status of the last look does. */
+  #signature = '';
+
+  constructor(call: string, options: ReadShardsOptions) {
+    checkNames(call, options, known);
+    const { onTrouble, clock = systemClock, backend, ...rest } = options;
+    const name = checkName('the name of the shards', options.name, mostNameBytes);
+    if (onTrouble !== undefined && typeof onTrouble !== 'function') {
+      throw new InvalidOptionError(`onTrouble must be a function, not ${describeValue(onTrouble)}`);
+    }
+    const leases = leasesOf(backend);
+    const { name: _, ...timing } = rest;
+    this.#mayTell = (what, error) => {
+      onTrouble?.({ what, error });
+    };
+    this.#records = new Records({
+      ...{ name, leases, clock },
+      timing: resolveTiming(timing, backend.limits),
+      random: Math.random,
+      makesMissing: false,
+      onTrouble: this.#mayTell,
+      onAnswer: () => {},
+    });
+    this.#head = new Observation(this.#records.head, this.#records.scope(name));
+  }
+
+  async look(signal: AbortSignal): Promise<ShardsStatus | undefined> {
+    const { name, clock } = this.#records.options;
+    const reading = await this.#records.readHeadLease(signal);
+    const { record } = reading;
+    const { sinceMs } = this.#head.see(reading);
+    const head = headIn(record, name);
+    this.#signature = '';
+    if (head === undefined) return undefined;
+    const slots = Array.from({ length: head.slots }, (_, i) => this.#slot(i + 1));
+    await this.#readAll(slots, signal);
+    const isLed = clock.monotonicMs() - sinceMs < (record?.leaseMs ?? 0);
+    const coordinator = isLed ? record?.holding?.candidate.id : undefined;
+    const wallMs = clock.wallMs();
+    const drains = (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs);
+    this.#signature = textOf([coordinator, drains, head.list, slots.map(signOf)]);
+    return statusOf({
+      ...{ name, slots, coordinator, drains, wallMs },
+      names: byNumber(head.list),
+    });
+  }
+
+  async *observe(
+    wanted: AbortSignal | undefined,
+    stop: AbortSignal,
+  ): AsyncGenerator<ShardsStatus | undefined, void, void> {
+    const { clock, timing } = this.#records.options;
+    const [signal, forget] = anyOf(wanted, stop);
+    const wakeup = new Wakeup();
+    // It is written after each change of the slots, and tells of all of them.
+    const unwatch = this.#watchDirectory(() => wakeup.raise());
+    let last: string | undefined;
+    try {
+      while (!signal.aborted) {
+        wakeup.clear();
+        try {
+          const status = await this.look(signal);
+          const now = this.#signature;
+          if (now !== last) {
+            last = now;
+            yield status;
+          }
+        } catch (error) {
+          if (signal.aborted) return;
+          last = undefined;
+          this.#mayTell('reading the shards', error);
+        }
+        await wakeup.wait(clock, timing.pollEveryMs, signal).catch(() => {});
+      }
+    } finally {
+      unwatch();
+      forget();
+      await this.close();
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#records.close();
+  }
+
+  #slot(number: number): SeenSlot {
+    let slot = this.#slots.get(number);
+    if (slot === undefined) {
+      const scope = this.#records.scope(this.#records.slotName(number));
+      slot = new SeenSlot(number, this.#records.slot(number), scope);
+      this.#slots.set(number, slot);
+    }
+    return slot;
+  }
+
+  async #readAll(slots: readonly SeenSlot[], signal: AbortSignal): Promise<void> {
+    this.#looks += 1;
+    const readings = await this.#records.readSlots(slots.length, signal);
+    for (const [i, reading] of readings.entries()) {
+      try {
+        if (reading instanceof Error) throw reading;
+        slots[i]?.learn(reading, this.#looks);
+      } catch (error) {
+        this.#mayTell('reading a slot', error);
+      }
+    }
+  }
+
+  #watchDirectory(onHint: () => void): () => void {
+    try {
+      return this.#records.directory.watch?.(onHint) ?? (() => {});
+    } catch (error) {
+      this.#mayTell('watching the directory', error);
+      return () => {};
+    }
+  }
+}
+
+function signOf(slot: SeenSlot): unknown {
+  const { record, state, isOver } = slot;
+  if (record?.holding === undefined || isOver) return undefined;
+  const { candidate, electedAtUnixMs } = record.holding;
+  return [record.token, candidate, electedAtUnixMs, state?.changes, state?.presence];
+}
+
+function textOf(value: unknown): string {
+  return JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === 'bigint' ? each.toString() : each,
+  );
+}
