@@ -165,6 +165,12 @@ export interface RunOptions extends StoreOptions, TimingFlags {
   readonly election: string;
   /** How many candidates may lead at once. Absent: one, and the program is told no seat. */
   readonly seats?: number;
+  /** How many, or their names. Absent: the program is for the leader of an election. */
+  readonly shards?: number | readonly string[];
+  /** Only with `shards`, as the next two: one program for each shard. */
+  readonly perShard?: true;
+  readonly weight?: number;
+  readonly zone?: string;
   readonly id?: string;
   readonly address?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;

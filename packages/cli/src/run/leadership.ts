@@ -130,29 +130,46 @@ export function fenceHook(
   cwd: string,
   run: Supervision,
 ): FenceHook {
-  return async (predecessor, { token, seat, signal }) => {
-    const spec = {
-      program: '/bin/sh',
-      args: ['-c', command],
-      env: {
-        ...env,
-        ...(run.hasSeats && { INCUMBENT_SEAT: String(seat) }),
-        INCUMBENT_TOKEN: token.toString(),
-        INCUMBENT_PREDECESSOR: predecessor.id,
-        INCUMBENT_PREDECESSOR_TOKEN: predecessor.token.toString(),
-        INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
-      },
-      cwd,
+  return (predecessor, { token, seat, signal }) => {
+    const variables = {
+      ...env,
+      ...(run.hasSeats && { INCUMBENT_SEAT: String(seat) }),
+      INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
     };
-    const exit = await runGuarded(run.guard, spec, signal, () =>
-      run.events.emit({
-        event: 'fencing',
-        sentence: `fencing ${predecessor.id}: ${command}`,
-        fields: { token, predecessor: predecessor.id, command },
-      }),
-    );
-    if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
+    const { guard, events } = run;
+    return fence(command, { env: variables, cwd }, { guard, events, signal, token, predecessor });
   };
+}
+
+export interface Fencing extends Pick<Supervision, 'guard' | 'events'> {
+  readonly signal: AbortSignal;
+  readonly token: bigint;
+  readonly predecessor: { readonly id: string; readonly token: bigint };
+}
+
+/** @throws when the command does not end with 0 */
+export async function fence(
+  command: string,
+  { env, cwd }: Pick<ProgramSpec, 'env' | 'cwd'>,
+  { guard, events, signal, token, predecessor: { id, token: theirs } }: Fencing,
+): Promise<void> {
+  const spec = {
+    ...{ program: '/bin/sh', args: ['-c', command], cwd },
+    env: {
+      ...env,
+      INCUMBENT_TOKEN: token.toString(),
+      INCUMBENT_PREDECESSOR: id,
+      INCUMBENT_PREDECESSOR_TOKEN: theirs.toString(),
+    },
+  };
+  const exit = await runGuarded(guard, spec, signal, () =>
+    events.emit({
+      event: 'fencing',
+      sentence: `fencing ${id}: ${command}`,
+      fields: { token, predecessor: id, command },
+    }),
+  );
+  if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
 }
 
 /**

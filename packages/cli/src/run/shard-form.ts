@@ -16,6 +16,9 @@ export interface ShardForm {
   leave(): void;
   /** Passes a signal on to all programs. */
   signal(name: ForwardedSignal): void;
-  /** After all work has settled. Never rejects. */
-  close(): Promise<void>;
+  /**
+   * Called after all work has settled. Resolves when no program is left. Never rejects.
+   * @returns how the one program came to its end
+   */
+  close(): Promise<ProgramExit | undefined>;
 }

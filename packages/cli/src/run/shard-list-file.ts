@@ -43,7 +43,7 @@ export class ShardListFile {
    * @throws GuardError when it cannot be made
    */
   static async make(name: string): Promise<ShardListFile> {
-    return new ShardListFile(name, await NamedPipe.make("acknowledge", new AbortController().signal));
+    return new ShardListFile(name, await NamedPipe.make('acknowledge', new AbortController().signal));
   }
 
   get pipePath(): string {
@@ -104,26 +104,19 @@ export class ShardListFile {
 
   #acknowledge(version: number): void {
     this.#acknowledged = version;
-    for (const one of this.#waiting) if (one.version <= version) one.resolve();
+    for (const one of this.#waiting) {
+      if (one.version > version) continue;
+      this.#waiting.delete(one);
+      one.resolve();
+    }
   }
 
-  /** @returns true when the program has acknowledged that version, or a later one; false after `signal` */
-  async acknowledged(version: number, signal: AbortSignal): Promise<boolean> {
-    while (this.#acknowledged < version && !signal.aborted) {
-      await new Promise<void>((resolve) => {
-        const one = {
-          version,
-          resolve: () => {
-            this.#waiting.delete(one);
-            signal.removeEventListener('abort', one.resolve);
-            resolve();
-          },
-        };
-        this.#waiting.add(one);
-        signal.addEventListener('abort', one.resolve, { once: true });
-      });
-    }
-    return this.#acknowledged >= version;
+  /** Resolves when the program has acknowledged that version, or a later one. */
+  acknowledged(version: number): Promise<void> {
+    if (this.#acknowledged >= version) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#waiting.add({ version, resolve });
+    });
   }
 
   /** Removes file and pipe. Never rejects. */

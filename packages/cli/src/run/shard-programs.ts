@@ -55,7 +55,7 @@ export class ShardPrograms implements ShardForm {
     for (const { running } of this.#runs) running?.signal(name);
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<undefined> {}
 }
 
 /** No death is proved while programs act: `actors: 'declared'`. So there are no actors to declare. */

@@ -26,6 +26,7 @@ export class ToldProgram implements ShardForm {
   readonly #options: ToldProgramOptions;
   readonly #finished = deferred<ProgramExit>();
   #life: Promise<Life> | undefined;
+  #exit: ProgramExit | undefined;
   #isLeaving = false;
 
   constructor(options: ToldProgramOptions) {
@@ -49,9 +50,10 @@ export class ToldProgram implements ShardForm {
     void this.#life?.then((life) => life.signal(name)).catch(() => {});
   }
 
-  async close(): Promise<void> {
+  async close(): Promise<ProgramExit | undefined> {
     const life = await this.#life?.catch(() => undefined);
     await life?.over.catch(() => {});
+    return this.#exit;
   }
 
   async #begin(): Promise<Life> {
@@ -61,9 +63,16 @@ export class ToldProgram implements ShardForm {
     try {
       const life = new Life(this.#options, await ShardListFile.make(this.#options.name));
       if (this.#isLeaving) life.leave();
-      life.over.finally(forget).then(
-        (exit) => exit && this.#finished.resolve(exit),
-        (error: Error) => this.#finished.reject(error),
+      life.over.then(
+        (exit) => {
+          forget();
+          this.#exit = exit;
+          if (exit !== undefined) this.#finished.resolve(exit);
+        },
+        (error: Error) => {
+          forget();
+          this.#finished.reject(error);
+        },
       );
       return life;
     } catch (error) {
@@ -103,7 +112,7 @@ class Life {
     await this.#tell();
     // The file is there before the program is.
     this.#begun.resolve();
-    await aborted(AbortSignal.any([signal, this.#over.signal]));
+    await aborted(signal, this.#over.signal);
     this.#file.delete(shard);
     if (!this.#over.signal.aborted) await this.#takeAway();
     // Else another process would be given this one shard, and later the others.
@@ -129,8 +138,14 @@ class Life {
       return;
     }
     const version = await this.#tell();
-    const bound = AbortSignal.any([this.#over.signal, AbortSignal.timeout(stopTimeoutMs)]);
-    if (await this.#file.acknowledged(version, bound)) return;
+    const bound = new AbortController();
+    const timer = setTimeout(() => bound.abort(), stopTimeoutMs);
+    const isOver = aborted(bound.signal, this.#over.signal).then(() => false);
+    const isTold = await Promise.race([
+      this.#file.acknowledged(version).then(() => true),
+      isOver,
+    ]).finally(() => clearTimeout(timer));
+    if (isTold) return;
     if (!this.#over.signal.aborted) {
       const within = formatDuration(stopTimeoutMs);
       events.emit({
@@ -216,9 +231,14 @@ class Life {
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
+/** Resolves when one of them has aborted. */
+function aborted(...signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    const end = () => {
+      for (const signal of signals) signal.removeEventListener('abort', end);
+      resolve();
+    };
+    for (const signal of signals) signal.addEventListener('abort', end);
+    if (signals.some((signal) => signal.aborted)) end();
   });
 }
