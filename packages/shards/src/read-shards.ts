@@ -1,6 +1,7 @@
 /** The owner of each shard, for people and programs that take no part and may only read. */
 import type { Backend, Clock, StoppableIterator, TimingOptions, Trouble } from 'incumbent';
 import { InvalidOptionError, resolveTiming } from 'incumbent';
+import type { Reading } from 'incumbent/backend';
 import {
   anyOf,
   checkName,
@@ -18,7 +19,7 @@ import { byNumber } from './lists.ts';
 import { leasesOf, mostNameBytes } from './options.ts';
 import { Records } from './records.ts';
 import { SeenSlot } from './seen-slot.ts';
-import type { ShardsStatus } from './status.ts';
+import type { ShardsStatus, UnreadableSlot } from './status.ts';
 import { statusOf } from './status.ts';
 
 /** Which shards to look at. The durations say how long a request may take, and how often to look. */
@@ -26,7 +27,7 @@ export interface ReadShardsOptions extends TimingOptions {
   /** The `name` that was given to `createShards`. */
   readonly name: string;
   readonly backend: Backend;
-  /** Called with trouble that no caller waits for, such as a slot that cannot be read. */
+  /** Called with trouble that no caller waits for, such as a store that does not answer. */
   readonly onTrouble?: (trouble: Trouble) => unknown;
   /** Time source, for tests. Default: the clocks of the machine. */
   readonly clock?: Clock;
@@ -85,8 +86,8 @@ export async function readShards(
 
 /**
  * The present status at once, then every change, as `readShards` gives it. A slow consumer gets the
- * latest one only. Ends when `signal` aborts. While the store cannot be read, `onTrouble` is told. When
- * it can be read again, the status comes again, also an unchanged one. The iterator never throws.
+ * latest one only. Ends when `signal` aborts. While the store cannot be read, `onTrouble` is told.
+ * After any trouble the status comes again, also an unchanged one. The iterator never throws.
  * @throws InvalidOptionError
  */
 export function observeShards(
@@ -103,10 +104,12 @@ class ShardsReader {
   readonly #records: Records;
   readonly #slots = new Map<number, SeenSlot>();
   readonly #head: Observation;
-  readonly #mayTell: (what: string, error: unknown) => void;
+  readonly #tell: (what: string, error: unknown) => void;
   #looks = 0;
   /** Differs when the status of the last look does. */
   #signature = '';
+  /** The one that was told last. Undefined: none, or there was trouble since. */
+  #told: string | undefined;
 
   constructor(call: string, options: ReadShardsOptions) {
     checkNames(call, options, known);
@@ -117,7 +120,8 @@ class ShardsReader {
     }
     const leases = leasesOf(backend);
     const { name: _, ...timing } = rest;
-    this.#mayTell = (what, error) => {
+    this.#tell = (what, error) => {
+      this.#told = undefined;
       onTrouble?.({ what, error });
     };
     this.#records = new Records({
@@ -125,7 +129,7 @@ class ShardsReader {
       timing: resolveTiming(timing, backend.limits),
       random: Math.random,
       makesMissing: false,
-      onTrouble: this.#mayTell,
+      onTrouble: this.#tell,
       onAnswer: () => {},
     });
     this.#head = new Observation(this.#records.head, this.#records.scope(name));
@@ -140,16 +144,15 @@ class ShardsReader {
     this.#signature = '';
     if (head === undefined) return undefined;
     const slots = Array.from({ length: head.slots }, (_, i) => this.#slot(i + 1));
-    await this.#readAll(slots, signal);
+    const unreadable = await this.#readAll(slots, signal);
     const isLed = clock.monotonicMs() - sinceMs < (record?.leaseMs ?? 0);
     const coordinator = isLed ? record?.holding?.candidate.id : undefined;
     const wallMs = clock.wallMs();
     const drains = (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs);
-    this.#signature = textOf([coordinator, drains, head.list, slots.map(signOf)]);
-    return statusOf({
-      ...{ name, slots, coordinator, drains, wallMs },
-      names: byNumber(head.list),
-    });
+    const told = { name, coordinator, drains, unreadable };
+    const faults = unreadable.map(({ error }) => error.message);
+    this.#signature = textOf([told, faults, head.list, slots.map(signOf)]);
+    return statusOf({ ...told, slots, wallMs, names: byNumber(head.list) });
   }
 
   async *observe(
@@ -161,21 +164,18 @@ class ShardsReader {
     const wakeup = new Wakeup();
     // It is written after each change of the slots, and tells of all of them.
     const unwatch = this.#watchDirectory(() => wakeup.raise());
-    let last: string | undefined;
     try {
       while (!signal.aborted) {
         wakeup.clear();
         try {
           const status = await this.look(signal);
-          const now = this.#signature;
-          if (now !== last) {
-            last = now;
+          if (this.#signature !== this.#told) {
+            this.#told = this.#signature;
             yield status;
           }
         } catch (error) {
           if (signal.aborted) return;
-          last = undefined;
-          this.#mayTell('reading the shards', error);
+          this.#tell('reading the shards', error);
         }
         await wakeup.wait(clock, timing.pollEveryMs, signal).catch(() => {});
       }
@@ -200,24 +200,29 @@ class ShardsReader {
     return slot;
   }
 
-  async #readAll(slots: readonly SeenSlot[], signal: AbortSignal): Promise<void> {
+  async #readAll(
+    slots: readonly SeenSlot[],
+    signal: AbortSignal,
+  ): Promise<readonly UnreadableSlot[]> {
     this.#looks += 1;
     const readings = await this.#records.readSlots(slots.length, signal);
-    for (const [i, reading] of readings.entries()) {
+    return slots.flatMap((slot, i) => {
       try {
+        const reading = readings[i] as Reading | Error;
         if (reading instanceof Error) throw reading;
-        slots[i]?.learn(reading, this.#looks);
+        slot.learn(reading, this.#looks);
+        return [];
       } catch (error) {
-        this.#mayTell('reading a slot', error);
+        return [{ slot: slot.number, error: error as Error }];
       }
-    }
+    });
   }
 
   #watchDirectory(onHint: () => void): () => void {
     try {
       return this.#records.directory.watch?.(onHint) ?? (() => {});
     } catch (error) {
-      this.#mayTell('watching the directory', error);
+      this.#tell('watching the directory', error);
       return () => {};
     }
   }

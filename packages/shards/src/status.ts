@@ -36,6 +36,13 @@ export interface ShardsStatus extends ShardsView {
   readonly moving: readonly (string | number)[];
   /** Candidates that an operator keeps out. */
   readonly drains: readonly Drain[];
+  /** Slots whose record cannot be read, each with the reason. What they held before is shown. */
+  readonly unreadable: readonly UnreadableSlot[];
+}
+
+export interface UnreadableSlot {
+  readonly slot: number;
+  readonly error: Error;
 }
 
 export interface Seen {
@@ -44,10 +51,12 @@ export interface Seen {
   readonly slots: readonly SeenSlot[];
   readonly coordinator: string | undefined;
   readonly drains: readonly Drain[];
+  readonly unreadable: readonly UnreadableSlot[];
   readonly wallMs: number;
 }
 
-export function statusOf({ name, names, slots, coordinator, drains, wallMs }: Seen): ShardsStatus {
+export function statusOf({ names, slots, wallMs, ...told }: Seen): ShardsStatus {
+  const { drains } = told;
   // The holder of such a slot believes in nothing any more, although nobody has said so yet.
   const held = slots.filter((slot) => !slot.isOver);
   const bySlot = new Map(held.map((slot) => [slot.number, slot]));
@@ -55,7 +64,7 @@ export function statusOf({ name, names, slots, coordinator, drains, wallMs }: Se
   const asked = held.flatMap(({ state }) => state?.entries.filter(isAsked) ?? []);
   return {
     ...view,
-    ...{ name, coordinator, drains },
+    ...told,
     isNamed: names.list.digest !== 0n,
     moving: asked.map(({ shard }) => names.nameOf(shard)),
     members: view.members.map((member) => {
