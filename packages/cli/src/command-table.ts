@@ -228,9 +228,10 @@ export const commands: readonly CommandEntry[] = [
             .conflicts([...notForShards]),
         )
         .addOption(
-          option('--per-shard', 'one PROGRAM for each shard, which is in $INCUMBENT_SHARD').conflicts(
-            ['restart', 'stdin'],
-          ),
+          option(
+            '--per-shard',
+            'one PROGRAM for each shard, which is in $INCUMBENT_SHARD',
+          ).conflicts(['restart', 'stdin']),
         )
         .addOption(
           option('--weight <n>', 'how much this process takes beside others', '1').argParser(

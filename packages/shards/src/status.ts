@@ -2,6 +2,7 @@ import type { Drain } from 'incumbent';
 import { drainOf } from 'incumbent/internal';
 import { directoryOf } from './directory.ts';
 import type { Names } from './lists.ts';
+import type { Pins } from './pins.ts';
 import type { SeenSlot } from './seen-slot.ts';
 import type { ShardMember, ShardsView } from './view.ts';
 import { viewOf } from './view.ts';
@@ -38,6 +39,15 @@ export interface ShardsStatus extends ShardsView {
   readonly drains: readonly Drain[];
   /** Slots whose record cannot be read, each with the reason. What they held before is shown. */
   readonly unreadable: readonly UnreadableSlot[];
+  /** Shards that an operator wants at one process. A pin to a process that is not there sleeps. */
+  readonly pins: readonly ShardPin[];
+}
+
+/** An operator wants a shard at one process. */
+export interface ShardPin {
+  readonly shard: string | number;
+  /** The id of the process. */
+  readonly to: string;
 }
 
 export interface UnreadableSlot {
@@ -52,10 +62,11 @@ export interface Seen {
   readonly coordinator: string | undefined;
   readonly drains: readonly Drain[];
   readonly unreadable: readonly UnreadableSlot[];
+  readonly pins: Pins;
   readonly wallMs: number;
 }
 
-export function statusOf({ names, slots, wallMs, ...told }: Seen): ShardsStatus {
+export function statusOf({ names, slots, pins, wallMs, ...told }: Seen): ShardsStatus {
   const { drains } = told;
   // The holder of such a slot believes in nothing any more, although nobody has said so yet.
   const held = slots.filter((slot) => !slot.isOver);
@@ -66,6 +77,7 @@ export function statusOf({ names, slots, wallMs, ...told }: Seen): ShardsStatus 
     ...view,
     ...told,
     isNamed: names.list.digest !== 0n,
+    pins: [...pins].map(([shard, to]) => ({ shard: names.nameOf(shard), to })),
     moving: asked.map(({ shard }) => names.nameOf(shard)),
     members: view.members.map((member) => {
       const { record, state } = bySlot.get(member.slot) ?? {};

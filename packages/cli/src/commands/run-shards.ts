@@ -85,10 +85,14 @@ export async function runShards(
     (command): ShardFenceHook<AnyShard> =>
       (predecessor, { shard, token, signal }) =>
         guards.use((guard) =>
-          fence(command, { ...spec, env: { ...spec.env, INCUMBENT_SHARD: String(shard) } }, {
-            ...{ guard, signal, token, predecessor },
-            events: { emit: (event) => events.emit(ofShard(shard, event)) },
-          }),
+          fence(
+            command,
+            { ...spec, env: { ...spec.env, INCUMBENT_SHARD: String(shard) } },
+            {
+              ...{ guard, signal, token, predecessor },
+              events: { emit: (event) => events.emit(ofShard(shard, event)) },
+            },
+          ),
         ),
   );
   const runner = new ShardsRunner({

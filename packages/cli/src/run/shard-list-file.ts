@@ -43,7 +43,10 @@ export class ShardListFile {
    * @throws GuardError when it cannot be made
    */
   static async make(name: string): Promise<ShardListFile> {
-    return new ShardListFile(name, await NamedPipe.make('acknowledge', new AbortController().signal));
+    return new ShardListFile(
+      name,
+      await NamedPipe.make('acknowledge', new AbortController().signal),
+    );
   }
 
   get pipePath(): string {

@@ -70,7 +70,8 @@ export class ShardsRunner {
     const shards = open((shard, term) => form.own(shard, term));
     const refused = deferred<never>();
     shards.joined.then(
-      () => events.emit({ event: 'joined', sentence: `takes part in the shards of ${shards.name}` }),
+      () =>
+        events.emit({ event: 'joined', sentence: `takes part in the shards of ${shards.name}` }),
       // Rejects as well when this process leaves before it has joined.
       (error: Error) => refused.reject(error),
     );
