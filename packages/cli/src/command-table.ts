@@ -18,6 +18,7 @@ import type {
   RunOptions,
   SchemaOptions,
   SeatQuestion,
+  ShardsCommandOptions,
   StatusOptions,
   TransferOptions,
   VacateOptions,
@@ -795,6 +796,49 @@ export const commands: readonly CommandEntry[] = [
         .addOption(option('--force', 'also a candidate that nobody knows').conflicts('lift'));
     },
     load: async () => (await import('./commands/drain.ts')).drain,
+  }),
+  command<ShardsCommandOptions>({
+    name: 'shards',
+    group: 'Steer:',
+    summary: 'look at shards, and steer them: who owns what, drain, move',
+    description:
+      'Looks at the shards that programs share by `run --shards` or by @incumbent/shards, and steers ' +
+      'them. `status` shows all members, `watch` each change, and `owner SHARD` the owner; without one it ' +
+      'ends with 1. `drain MEMBER` moves its shards to others, and `undrain MEMBER` lets it have some ' +
+      'again. `move SHARD --to MEMBER` pins a shard to a member. It counts in the balance, and sleeps ' +
+      'while that member is gone. No command can make two owners.',
+    examples: [
+      { line: 'incumbent shards status -e tenants', about: 'which process owns how many' },
+      { line: 'incumbent shards owner 17 -e tenants', about: 'the process that has shard 17' },
+      { line: 'incumbent shards drain host-7 -e tenants', about: 'before that machine is stopped' },
+      {
+        line: 'incumbent shards move 17 --to host-8 -e tenants',
+        about: 'keep a shard at one process',
+      },
+      { line: 'incumbent shards move 17 --clear -e tenants', about: 'give it back to the balance' },
+    ],
+    define: (command) => {
+      command
+        .usage('VERB [SHARD|MEMBER] -e NAME [options]')
+        .addArgument(
+          new Argument('<verb>', 'what to do').choices([
+            ...['status', 'watch', 'owner', 'drain', 'undrain', 'move'],
+          ]),
+        )
+        .argument('[names...]', 'the shard, or the member');
+      questionOptions(command)
+        .addOption(option('--to <member>', 'move: where the shard is to be').conflicts('clear'))
+        .addOption(option('--clear', 'move: give the shard back to the balance').conflicts('to'))
+        .addOption(
+          option(
+            '--until <time|duration>',
+            'drain: such as 2h, 3d or 2030-05-01T06:00',
+            'until undrain',
+          ),
+        )
+        .addOption(option('--force', 'drain: also a member that nobody knows'));
+    },
+    load: async () => (await import('./commands/shards.ts')).shards,
   }),
   command<EndOptions>({
     name: 'end',

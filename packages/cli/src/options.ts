@@ -80,6 +80,20 @@ export interface VacateOptions extends SeatQuestion {
   readonly force?: true;
 }
 
+/** `operands`: what to do, and the shard or the member. */
+export interface ShardsCommandOptions extends ElectionQuestion {
+  readonly operands: readonly [
+    'status' | 'watch' | 'owner' | 'drain' | 'undrain' | 'move',
+    ...(readonly string[]),
+  ];
+  /** Of `move`: exactly one of these two. */
+  readonly to?: string;
+  readonly clear?: true;
+  /** Of `drain`. */
+  readonly until?: string;
+  readonly force?: true;
+}
+
 export interface DrainOptions extends ElectionQuestion {
   readonly id: string;
   readonly until?: string;
