@@ -1,10 +1,12 @@
 // `run --shards` and `incumbent shards`, on real stores, with real programs.
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { inTurn } from './support/in-turn.ts';
 import type { Lab, RunProcess, RunSettings } from './support/run-process.ts';
-import { isAlive, test, until } from './support/run-process.ts';
+import { bin, isAlive, test, until } from './support/run-process.ts';
 import { kinds, sharedStores } from './support/stores.ts';
 
 const store = sharedStores();
@@ -55,6 +57,13 @@ async function allWork(lab: Lab): Promise<void> {
   });
 }
 
+/** As `shards watch --json` tells it. */
+interface Status {
+  readonly members: readonly { readonly id: string; readonly owns: number }[];
+  readonly unowned: readonly number[];
+  readonly moving: readonly number[];
+}
+
 function on(lab: Lab, url: string, lease = '5s') {
   const settings = (...options: string[]): RunSettings => ({
     ...{ store: url, election: 'tenants', lease },
@@ -62,31 +71,29 @@ function on(lab: Lab, url: string, lease = '5s') {
   });
   const program = (...flags: string[]) => [process.execPath, worker, lab.log, ...flags];
   const ask = (...args: string[]) =>
-    inTurn(() =>
-      lab.cli('shards', ...args, '-e', 'tenants', '--store', url, '--timeout', '60s'),
-    );
-  const status = async () => {
-    const { code, stdout, stderr } = await ask('status', '--json');
-    return code === 0 ? JSON.parse(stdout) : { members: [], unowned: [-1], stderr };
-  };
+    inTurn(() => lab.cli('shards', ...args, '-e', 'tenants', '--store', url, '--timeout', '60s'));
+  let status: Status = { members: [], unowned: [-1], moving: [] };
+  // It goes on until the test ends, also while there are no shards yet.
+  const watching = spawn(
+    process.execPath,
+    [bin, 'shards', 'watch', '-e', 'tenants', '--store', url, '--json'],
+    { env: lab.env, stdio: ['ignore', 'pipe', 'ignore'] },
+  );
+  createInterface({ input: watching.stdout }).on('line', (line) => {
+    status = { ...status, ...JSON.parse(line) };
+  });
   return {
-    ...{ settings, program, ask, status },
+    ...{ settings, program, ask },
     /** Until these own so many shards, and nothing moves any more. */
-    async owns(wanted: Readonly<Record<string, number>>): Promise<void> {
-      let seen: unknown;
-      await until(
-        () => `${JSON.stringify(wanted)} are owned, and not ${JSON.stringify(seen)}`,
-        async () => {
-          const { members, unowned, moving } = await status();
-          const counts = members.map((one: { id: string; owns: number }) => [one.id, one.owns]);
-          seen = Object.fromEntries(counts);
-          const isWanted = Object.entries(wanted).every(([id, owns]) =>
-            counts.some(([other, own]: [string, number]) => other === id && own === owns),
-          );
-          return isWanted && unowned.length === 0 && moving.length === 0;
-        },
-      );
-    },
+    owns: (wanted: Readonly<Record<string, number>>) =>
+      until(
+        () => `${JSON.stringify(wanted)} are owned, and not ${JSON.stringify(status)}`,
+        () =>
+          status.unowned.length + status.moving.length === 0 &&
+          Object.entries(wanted).every(([id, owns]) =>
+            status.members.some((one) => one.id === id && one.owns === owns),
+          ),
+      ),
   };
 }
 
@@ -109,6 +116,11 @@ for (const { name, missing, url } of places) {
     await owns({ A: shards });
     const b = lab.run('B', program('slow'), settings());
     await owns({ A: 4, B: 4 });
+    expect(JSON.parse((await ask('status', '--json')).stdout)).toMatchObject({
+      ...{ shards: 'tenants', count: shards, isNamed: false, unowned: [], pins: [], drains: [] },
+      members: expect.arrayContaining([expect.objectContaining({ id: 'B', owns: 4, weight: 1 })]),
+    });
+    expect((await ask('status')).stdout).toMatch(/^B +4 +1 +member/m);
     await allWork(lab);
     const { pid = 0 } = await b.event('started');
     expect(a.all('exited').length).toBe(4);
@@ -120,7 +132,10 @@ for (const { name, missing, url } of places) {
     )!;
     expect((await ask('owner', `${kept}`)).stdout).toBe('A\n');
     expect(await ask('move', `${kept}`, '--to', 'B')).toMatchObject({ code: 0, stderr: '' });
-    await until(`B owns shard ${kept}`, async () => (await ask('owner', `${kept}`)).stdout === 'B\n');
+    await until(
+      `B owns shard ${kept}`,
+      async () => (await ask('owner', `${kept}`)).stdout === 'B\n',
+    );
     await owns({ A: 4, B: 4 });
     expect((await ask('move', `${kept}`, '--clear')).code).toBe(0);
     expect((await ask('move', `${pinned}`, '--to', 'X')).stderr).toContain(
@@ -157,10 +172,12 @@ test.concurrent('a program that does not acknowledge is ended before its shard g
   const { pid = 0 } = await deaf.event('started');
   await owns({ A: shards });
   const b = lab.run('B', program(), settings());
-  expect(await deaf.event('not-acknowledged')).toMatchObject({ version: 2 });
-  await b.event('started');
+  const started = await b.event('started');
+  await until('the program of B works', () => stampsOf(lab).some((one) => one.pid === started.pid));
   expect(isAlive(pid)).toBe(false);
   await allWork(lab);
+  expect(faultsOf(lab)).toEqual([]);
+  expect(await deaf.event('not-acknowledged')).toMatchObject({ version: 2 });
   // It has joined all the same, and its next program gets shards.
   await deaf.event('started', 2);
   expect(faultsOf(lab)).toEqual([]);
@@ -171,7 +188,7 @@ test.concurrent('programs of a frozen run are dead before their shards go to ano
 }) => {
   const { settings, program, owns } = on(lab, `file:${lab.store}`);
   const a = lab.run('A', program(), settings());
-  const b = lab.run('B', program(), settings('--per-shard'));
+  lab.run('B', program(), settings('--per-shard'));
   await owns({ A: 4, B: 4 });
   await allWork(lab);
   const { pid = 0 } = await a.event('started');
@@ -207,8 +224,14 @@ test.concurrent('bad command lines are refused before anything is done', async (
     [['--shards', '1000000'], 'not 1000000'],
     [['--shards', 'a,b,a'], 'names "a" twice'],
     [['--shards', '8', '--weight', '0'], 'It must be a whole number from 1 to 1000'],
-    [['--shards', '8', '--seats', '2'], "'--shards <n|names>' cannot be used with option '--seats <n>'"],
-    [['--shards', '8', '--per-shard', '--restart', 'always'], "'--per-shard' cannot be used with option"],
+    [
+      ['--shards', '8', '--seats', '2'],
+      "'--shards <n|names>' cannot be used with option '--seats <n>'",
+    ],
+    [
+      ['--shards', '8', '--per-shard', '--restart', 'always'],
+      "'--per-shard' cannot be used with option",
+    ],
     [['--per-shard'], '--per-shard is for --shards: give both, or neither'],
     [['--zone', 'x'], '--zone is for --shards'],
   ] as const) {

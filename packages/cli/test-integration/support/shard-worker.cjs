@@ -45,6 +45,8 @@ if (INCUMBENT_SHARD === undefined) {
 } else {
   owned.set(INCUMBENT_SHARD, INCUMBENT_TOKEN);
   // It goes on for a little while. Nobody may begin before it is gone.
-  process.on('SIGTERM', () => setTimeout(() => process.exit(0), flags.includes('slow') ? lingerMs : 0));
+  process.on('SIGTERM', () =>
+    setTimeout(() => process.exit(0), flags.includes('slow') ? lingerMs : 0),
+  );
 }
 setInterval(beat, 10);
