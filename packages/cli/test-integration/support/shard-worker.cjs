@@ -12,7 +12,7 @@ const { appendFileSync, openSync, readFileSync, writeSync } = require('node:fs')
 
 const [log, ...flags] = process.argv.slice(2);
 const { INCUMBENT_SHARD, INCUMBENT_TOKEN, INCUMBENT_SHARDS, INCUMBENT_SHARDS_ACK } = process.env;
-const lingerMs = 200;
+const lingerMs = 1_000;
 const fd = openSync(log, 'a');
 /** By shard: its token. */
 let owned = new Map();
