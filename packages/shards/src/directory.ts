@@ -5,6 +5,7 @@ import type { Directory, Owner } from './codec.ts';
 import { decodeDirectory, encodeDirectory } from './codec.ts';
 import type { Context } from './context.ts';
 import { requireList } from './head.ts';
+import { keepNames } from './kept-names.ts';
 import type { SeenSlot } from './seen-slot.ts';
 import type { ShardList } from './slot.ts';
 import { isLive } from './slot.ts';
@@ -21,6 +22,7 @@ export class DirectoryWriter<Shard> {
   #nonce: string | undefined;
   #lookedMs: number = Number.NEGATIVE_INFINITY;
   #isWriting = false;
+  #areNamesKept = false;
   #writing: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
 
@@ -46,6 +48,16 @@ export class DirectoryWriter<Shard> {
     this.#writing = this.#write();
   }
 
+  async #keepNames(signal: AbortSignal): Promise<void> {
+    if (this.#areNamesKept) return;
+    try {
+      await keepNames(this.#context, signal);
+      this.#areNamesKept = true;
+    } catch (error) {
+      this.#context.options.onTrouble('keeping the names of the shards', error);
+    }
+  }
+
   async #write(): Promise<void> {
     const { clock, onTrouble, timing } = this.#context.options;
     const stop = new AbortController().signal;
@@ -55,6 +67,7 @@ export class DirectoryWriter<Shard> {
       const slots = this.#wanted;
       this.#wanted = undefined;
       const signature = signatureOf(slots);
+      await this.#keepNames(stop);
       try {
         const { version, record: found } = await this.#context.ask(
           'reading the directory',

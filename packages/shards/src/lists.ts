@@ -10,6 +10,8 @@ const mostNameBytes = 200;
 /** The shards of a process, by their numbers and by their names. */
 export interface Names<Shard> {
   readonly list: ShardList;
+  /** Sorted. Undefined: the shards have no names. */
+  readonly names?: readonly string[];
   nameOf(number: number): Shard;
   /** @throws InvalidOptionError for a shard that is not in the list */
   numberOf(shard: Shard): number;
@@ -67,6 +69,7 @@ function named(given: readonly unknown[]): Names<string | number> {
   }
   return {
     list: { count: names.length, digest: digestOf(names) },
+    names,
     nameOf: (number) => names[number] as string,
     numberOf(shard) {
       const number = numbers.get(shard as string);

@@ -15,10 +15,11 @@ import {
   Wakeup,
 } from 'incumbent/internal';
 import { headIn } from './head.ts';
-import { byNumber } from './lists.ts';
+import { readNames } from './kept-names.ts';
 import { leasesOf, mostNameBytes } from './options.ts';
 import { Records } from './records.ts';
 import { SeenSlot } from './seen-slot.ts';
+import type { ShardList } from './slot.ts';
 import type { ShardsStatus, UnreadableSlot } from './status.ts';
 import { statusOf } from './status.ts';
 
@@ -132,6 +133,7 @@ class ShardsReader {
   readonly #slots = new Map<number, SeenSlot>();
   readonly #head: Observation;
   readonly #tell: (what: string, error: unknown) => void;
+  #names: { readonly digest: bigint; readonly found: readonly string[] } | undefined;
   #looks = 0;
   /** Differs when the status of the last look does. */
   #signature = '';
@@ -163,11 +165,22 @@ class ShardsReader {
     const coordinator = isLed ? record?.holding?.candidate.id : undefined;
     const wallMs = clock.wallMs();
     const drains = (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs);
-    const told = { name, coordinator, drains, unreadable };
+    const names = await this.#namesOf(head.list, signal);
+    const told = { name, names, coordinator, drains, unreadable };
     const faults = unreadable.map(({ error }) => error.message);
     const { list, pins } = head;
     this.#signature = textOf([told, faults, list, [...pins], slots.map(signOf)]);
-    return statusOf({ ...told, slots, pins, wallMs, names: byNumber(list) });
+    return statusOf({ ...told, slots, pins, wallMs, list });
+  }
+
+  /** They stay as long as the list does, so they are read until they are found. */
+  async #namesOf(list: ShardList, signal: AbortSignal): Promise<readonly string[] | undefined> {
+    if (list.digest === 0n) return undefined;
+    if (this.#names?.digest !== list.digest) {
+      const found = await readNames(this.#records, list, signal);
+      this.#names = found && { digest: list.digest, found };
+    }
+    return this.#names?.found;
   }
 
   async *observe(

@@ -43,6 +43,11 @@ export class Records<Options extends RecordsOptions = RecordsOptions> {
     return this.#open(`${this.options.name}/directory`);
   }
 
+  /** The names of the shards, for people. Nothing depends on it. */
+  get names(): LeaseStore {
+    return this.#open(`${this.options.name}/list`);
+  }
+
   scope(election: string): Scope {
     const { clock, timing, random, onTrouble, onAnswer, makesMissing } = this.options;
     return { election, clock, timing, random, uniqueId, onTrouble, onAnswer, makesMissing };

@@ -1,9 +1,10 @@
 import type { Drain } from 'incumbent';
 import { drainOf } from 'incumbent/internal';
 import { directoryOf } from './directory.ts';
-import type { Names } from './lists.ts';
+import { byNumber } from './lists.ts';
 import type { Pins } from './pins.ts';
 import type { SeenSlot } from './seen-slot.ts';
+import type { ShardList } from './slot.ts';
 import type { ShardMember, ShardsView } from './view.ts';
 import { viewOf } from './view.ts';
 
@@ -25,11 +26,10 @@ export interface ShardMemberStatus extends ShardMember {
 /** The owner of each shard, as the slots of the processes show it. */
 export interface ShardsStatus extends ShardsView {
   readonly name: string;
-  /**
-   * True: the shards have names. The store does not keep them, so each shard is known here by its
-   * number, which is its place in the sorted list of names.
-   */
+  /** True: the shards have names. Each is known here by its number: its place in their sorted list. */
   readonly isNamed: boolean;
+  /** By those numbers. Undefined: they have none, or more than 100 kB, or none was written yet. */
+  readonly names: readonly string[] | undefined;
   /** The id of the process that decides who owns what. Undefined: there is none now. */
   readonly coordinator: string | undefined;
   readonly members: readonly ShardMemberStatus[];
@@ -37,7 +37,7 @@ export interface ShardsStatus extends ShardsView {
   readonly moving: readonly (string | number)[];
   /** Candidates that an operator keeps out. */
   readonly drains: readonly Drain[];
-  /** Slots whose record cannot be read, each with the reason. What they held before is shown. */
+  /** Slots whose record cannot be read, each with the reason. Their last readable state counts. */
   readonly unreadable: readonly UnreadableSlot[];
   /** Shards that an operator wants at one process. A pin to a process that is not there sleeps. */
   readonly pins: readonly ShardPin[];
@@ -45,7 +45,8 @@ export interface ShardsStatus extends ShardsView {
 
 /** An operator wants a shard at one process. */
 export interface ShardPin {
-  readonly shard: string | number;
+  /** Its number. */
+  readonly shard: number;
   /** The id of the process. */
   readonly to: string;
 }
@@ -57,7 +58,8 @@ export interface UnreadableSlot {
 
 export interface Seen {
   readonly name: string;
-  readonly names: Names<string | number>;
+  readonly list: ShardList;
+  readonly names: readonly string[] | undefined;
   readonly slots: readonly SeenSlot[];
   readonly coordinator: string | undefined;
   readonly drains: readonly Drain[];
@@ -66,19 +68,19 @@ export interface Seen {
   readonly wallMs: number;
 }
 
-export function statusOf({ names, slots, pins, wallMs, ...told }: Seen): ShardsStatus {
+export function statusOf({ list, slots, pins, wallMs, ...told }: Seen): ShardsStatus {
   const { drains } = told;
   // The holder of such a slot believes in nothing any more, although nobody has said so yet.
   const held = slots.filter((slot) => !slot.isOver);
   const bySlot = new Map(held.map((slot) => [slot.number, slot]));
-  const view = viewOf(directoryOf(names.list, held), names);
+  const view = viewOf(directoryOf(list, held), byNumber(list));
   const asked = held.flatMap(({ state }) => state?.entries.filter(isAsked) ?? []);
   return {
     ...view,
     ...told,
-    isNamed: names.list.digest !== 0n,
-    pins: [...pins].map(([shard, to]) => ({ shard: names.nameOf(shard), to })),
-    moving: asked.map(({ shard }) => names.nameOf(shard)),
+    isNamed: list.digest !== 0n,
+    pins: [...pins].map(([shard, to]) => ({ shard, to })),
+    moving: asked.map(({ shard }) => shard),
     members: view.members.map((member) => {
       const { record, state } = bySlot.get(member.slot) ?? {};
       const { joined = false, leaving = false, weight = 1, zone = '' } = state?.presence ?? {};

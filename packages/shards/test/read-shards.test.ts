@@ -1,4 +1,4 @@
-import { createElection, InvalidOptionError } from 'incumbent';
+import { createElection, InvalidOptionError, resolveTiming } from 'incumbent';
 import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsStatus } from '../src/index.ts';
@@ -74,7 +74,7 @@ describe('a reader', () => {
     await election.close();
   });
 
-  test('knows shards with names by their numbers', async () => {
+  test('knows shards with names by their numbers, and these names', async () => {
     const named = createShards({
       name: 'tenants',
       ...{ backend: store.connect().backend, clock, random: () => 0.5 },
@@ -87,6 +87,7 @@ describe('a reader', () => {
     await clock.advance('20s');
     const status = await readShards({ ...reading(), name: 'tenants' });
     expect(status).toMatchObject({ isNamed: true, shards: 2, unowned: [] });
+    expect(status?.names).toEqual(['acme', 'globex']);
     expect(status?.owner(0)?.token).toBe(named.term('acme')?.token);
     const closed = named.close();
     await clock.advance('1m');
@@ -167,6 +168,29 @@ describe('an observer', () => {
     await clock.advance('40s');
     expect(told.at(-1)).toMatchObject({ members: [], coordinator: undefined });
     expect(told.at(-1)?.unowned).toHaveLength(12);
+    await stop();
+  });
+
+  test('is told of a slot with a damaged record, and of all others', async () => {
+    join('a');
+    const { told, troubles, stop } = observe();
+    await clock.advance('20s');
+    const { leases } = store.connect().backend;
+    const slot = leases?.open({
+      ...{ election: 'queues/16', clock, random: Math.random, uniqueId: () => 'x' },
+      timing: resolveTiming({}),
+      onTrouble: () => {},
+    });
+    const never = new AbortController().signal;
+    const { record, version } = (await slot?.read(never)) ?? {};
+    if (record === undefined || version === undefined) throw new Error('there are 16 slots');
+    await slot?.swap(version, { ...record, shards: 'AA==' }, never);
+    await clock.advance('20s');
+    expect(told.at(-1)?.unreadable).toEqual([
+      { slot: 16, error: expect.objectContaining({ code: 'RECORD_DAMAGED' }) },
+    ]);
+    expect(countsOf(told.at(-1))).toEqual({ a: 12 });
+    expect(troubles).toEqual([]);
     await stop();
   });
 

@@ -14,7 +14,7 @@ import type { Context, OpenStore } from '../context.ts';
 import { listed } from '../elections.ts';
 import { CommandError, exitCodes, UsageError } from '../failure.ts';
 import type { ShardsCommandOptions } from '../options.ts';
-import { asFields, asJson, asLine, memberTable } from '../output/shards.ts';
+import { asFields, asJson, asLine, labelOf, memberTable } from '../output/shards.ts';
 import { nearest } from '../terminal/nearest.ts';
 import { painter } from '../terminal/style.ts';
 import { fields } from '../terminal/table.ts';
@@ -161,11 +161,15 @@ async function owner(task: Task): Promise<number> {
   if (options.json) {
     const { id, addresses = [], token } = found ?? {};
     const own = id === undefined ? null : { id, addresses, token };
-    context.stdout.write(`${toJson({ shards: seen.name, shard, owner: own })}\n`);
+    const named = seen.names?.[shard];
+    const line = { shards: seen.name, shard, ...(named !== undefined && { name: named }) };
+    context.stdout.write(`${toJson({ ...line, owner: own })}\n`);
   } else if (found !== undefined) {
     context.stdout.write(`${visible([found.id, ...found.addresses].join(' '))}\n`);
   } else {
-    context.stderr.write(`incumbent: shard ${shard} of "${seen.name}" has no owner now\n`);
+    context.stderr.write(
+      `incumbent: shard ${labelOf(seen, shard)} of "${visible(seen.name)}" has no owner now\n`,
+    );
   }
   return found === undefined ? exitCodes.no : exitCodes.ok;
 }
@@ -209,13 +213,15 @@ async function undrain(task: Task): Promise<number> {
 
 async function move(task: Task): Promise<number> {
   const { options, operand, reading } = task;
-  const shard = Number(shardIn(await look(task), operand));
+  const seen = await look(task);
+  const shard = shardIn(seen, operand);
+  const label = labelOf(seen, shard);
   const { to } = options;
   if (to === undefined) {
     return ask(task, (signal) => unpinShard(reading, shard, { signal }), {
       request: { request: 'move', shard, to: null },
-      done: `shard ${shard} is shared like the others again`,
-      already: `shard ${shard} was not pinned`,
+      done: `shard ${label} is shared like the others again`,
+      already: `shard ${label} was not pinned`,
     });
   }
   return ask(task, (signal) => pinShard(reading, shard, to, { signal }), {
@@ -224,10 +230,10 @@ async function move(task: Task): Promise<number> {
       const now = before.owner(shard)?.id;
       const from = now === undefined ? 'nobody owns it' : `"${now}" owns it`;
       return now === to
-        ? `shard ${shard} stays at "${to}"`
-        : `shard ${shard} is to be at "${to}"; now ${from}, and the coordinator moves it`;
+        ? `shard ${label} stays at "${to}"`
+        : `shard ${label} is to be at "${to}"; now ${from}, and the coordinator moves it`;
     },
-    already: `shard ${shard} was pinned to "${to}" already`,
+    already: `shard ${label} was pinned to "${to}" already`,
   });
 }
 
@@ -274,14 +280,21 @@ async function look({ options, context, store, reading, timeoutMs }: Task): Prom
   });
 }
 
-/** @throws UsageError */
-function shardIn({ shards: count, isNamed }: ShardsStatus, text: string): number {
+/**
+ * The number of a shard that is given by its number or its name.
+ * @throws UsageError
+ */
+function shardIn({ shards: count, isNamed, names }: ShardsStatus, text: string): number {
+  const place = names?.indexOf(text) ?? -1;
+  if (place >= 0) return place;
   const number = Number(text);
   if (/^\d{1,6}$/.test(text) && number < count) return number;
-  const why = isNamed ? '. Shards with names have their places in the sorted list as numbers' : '';
-  throw new UsageError(
-    `there is no shard "${text}": shards have the numbers 0 to ${count - 1}${why}`,
-  );
+  const meant = names === undefined ? undefined : nearest(text, names);
+  const instead =
+    meant !== undefined
+      ? `did you mean "${meant}"?`
+      : `shards have the numbers 0 to ${count - 1}${isNamed ? ', in the order of their names' : ''}`;
+  throw new UsageError(`there is no shard "${text}"; ${instead}`);
 }
 
 function drainedIn({ drains }: ShardsStatus): readonly string[] {

@@ -75,7 +75,7 @@ function byId(a: ShardMemberStatus, b: ShardMemberStatus): number {
   return names.compare(a.id, b.id) || a.slot - b.slot;
 }
 
-const nothing: ShownGrid = { version: '', terms: [], cells: [], moving: [] };
+const nothing: ShownGrid = { version: '', names: null, terms: [], cells: [], moving: [] };
 
 /** Before it was read for the first time. */
 const unread: Omit<ShownShards, 'store' | 'name'> = {
@@ -103,7 +103,7 @@ function gridOf(status: ShardsStatus, version: string, before: ShownGrid | undef
     }
     return index;
   });
-  return { version, terms, cells, moving: status.moving.map(Number) };
+  return { version, names: status.names ?? null, terms, cells, moving: status.moving.map(Number) };
 }
 
 function keyOf({ slot, token }: Pick<ShownShardTerm, 'slot' | 'token'>): string {

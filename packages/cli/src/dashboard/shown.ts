@@ -117,7 +117,7 @@ export interface ShownShards {
   readonly store: number;
   readonly name: string;
   readonly shards: number;
-  /** True: they have names, which the store does not keep. */
+  /** True: they have names. Their numbers are the places in the sorted list. */
   readonly isNamed: boolean;
   readonly coordinator: string | null;
   readonly members: readonly ShownShardMember[];
@@ -149,6 +149,8 @@ export interface ShownShardMember {
 export interface ShownGrid {
   readonly version: string;
   readonly terms: readonly ShownShardTerm[];
+  /** By the numbers of the shards; null: they have none, or these are not known. */
+  readonly names: readonly string[] | null;
   /** For each shard the index of its term; -1: it has no owner. */
   readonly cells: readonly number[];
   /** The numbers of those that were asked back. */

@@ -14,7 +14,7 @@ const listingShare = 0.03;
 export interface ShardsListener {
   /** At the start, and after each change. */
   onShards(name: string, status: ShardsStatus): void;
-  /** They cannot be read. What was told before is old until the next status. */
+  /** They cannot be read. The status before is old until the next one. */
   onShardsTrouble(name: string, error: unknown): void;
   /** The store does not list them any more. */
   onShardsGone(name: string): void;

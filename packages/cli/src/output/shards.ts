@@ -17,6 +17,7 @@ export function asJson(seen: ShardsStatus, store: string): object {
     store,
     count: shards,
     isNamed,
+    names: seen.names ?? null,
     coordinator: coordinator ?? null,
     members: members.map((member) => ({
       id: member.id,
@@ -39,17 +40,27 @@ export function asJson(seen: ShardsStatus, store: string): object {
   };
 }
 
+/** The name of a shard where the store keeps it, else its number. */
+export function labelOf({ names }: ShardsStatus, shard: string | number): string {
+  return visible(names?.[Number(shard)] ?? String(shard));
+}
+
 /** All but the members, which have a table. */
 export function asFields(
   seen: ShardsStatus,
   store: string,
   nowUnixMs: number,
 ): (readonly [string, readonly Cell[]])[] {
-  const { name, shards, isNamed, coordinator, unowned, moving, pins, drains, unreadable } = seen;
+  const { name, shards, isNamed, names, coordinator, unowned, moving, pins, drains, unreadable } =
+    seen;
   const entries: [string, readonly Cell[]][] = [
     [
       'shards',
-      [{ text: `${visible(name)}: ${shards}${isNamed ? ', known by their numbers' : ''}` }],
+      [
+        {
+          text: `${visible(name)}: ${shards}${isNamed && names === undefined ? ', by their numbers' : ''}`,
+        },
+      ],
     ],
     ['store', [{ text: visible(store) }]],
     [
@@ -62,13 +73,13 @@ export function asFields(
     ],
     [
       'no owner',
-      [unowned.length === 0 ? { text: 'none' } : { text: someOf(unowned), tone: 'bad' }],
+      [unowned.length === 0 ? { text: 'none' } : { text: someOf(seen, unowned), tone: 'bad' }],
     ],
   ];
-  if (moving.length > 0) entries.push(['moving', [{ text: someOf(moving), tone: 'warn' }]]);
+  if (moving.length > 0) entries.push(['moving', [{ text: someOf(seen, moving), tone: 'warn' }]]);
   if (pins.length > 0) {
     const cells = pins.map(({ shard, to }): Cell => {
-      const text = `${visible(String(shard))} to ${visible(to)}`;
+      const text = `${labelOf(seen, shard)} to ${visible(to)}`;
       return isAsleep(seen, to)
         ? { text: `${text} (sleeps: it takes no shards now)`, tone: 'warn' }
         : { text };
@@ -136,15 +147,15 @@ export function asLine(seen: ShardsStatus | undefined, nowUnixMs: number, paint:
     .sort();
   const parts = [
     owners.length === 0 ? 'no members' : owners.join(', '),
-    ...(unowned.length === 0 ? [] : [paint('bad', `no owner: ${someOf(unowned)}`)]),
-    ...(moving.length === 0 ? [] : [paint('warn', `moving: ${someOf(moving)}`)]),
+    ...(unowned.length === 0 ? [] : [paint('bad', `no owner: ${someOf(seen, unowned)}`)]),
+    ...(moving.length === 0 ? [] : [paint('warn', `moving: ${someOf(seen, moving)}`)]),
   ];
   return `${time}  ${parts.join('; ')}`;
 }
 
 /** How many, and the first of them. */
-function someOf(shards: readonly (string | number)[]): string {
-  const named = shards.slice(0, mostNamed).map((shard) => visible(String(shard)));
+function someOf(seen: ShardsStatus, shards: readonly (string | number)[]): string {
+  const named = shards.slice(0, mostNamed).map((shard) => labelOf(seen, shard));
   const more = shards.length > mostNamed ? ', …' : '';
   return `${shards.length} (${named.join(', ')}${more})`;
 }

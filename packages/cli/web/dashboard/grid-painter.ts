@@ -25,7 +25,7 @@ export function layoutOf(shards: number, widthPx: number): Layout {
   const cellPx = shards <= 300 ? 34 : shards <= 2_500 ? 20 : 14;
   const fit = Math.max(1, Math.floor((widthPx - gutterPx) / cellPx));
   // Rows that begin with a round number.
-  const round = fit >= 20 ? 10 : fit >= 5 ? 5 : 1;
+  const round = fit >= 20 ? 10 : fit >= 10 ? 5 : 1;
   const columns = Math.min(shards, fit - (fit % round));
   return { shards, columns, rows: Math.ceil(shards / columns), cellPx, gutterPx };
 }
@@ -167,7 +167,7 @@ export class GridPainter {
       context.fillRect(x, y, sizePx, sizePx);
       if (moving.has(shard)) {
         // A frame without its inside: the shard is about to leave.
-        const edgePx = Math.max(2, Math.floor(sizePx / 5));
+        const edgePx = Math.max(2, Math.min(4, Math.floor(sizePx / 5)));
         context.fillStyle = palette.ground;
         context.fillRect(x + edgePx, y + edgePx, sizePx - 2 * edgePx, sizePx - 2 * edgePx);
       }

@@ -46,15 +46,17 @@ export function termOf(grid: ShownGrid | undefined, shard: number): ShownShardTe
 
 /** Everything that is known of one shard, in words. */
 export function wordsOfShard(grid: ShownGrid | undefined, shard: number): string {
+  const name = grid?.names?.[shard];
+  const what = name === undefined ? `shard ${shard}` : `shard ${shard} (${name})`;
   const term = termOf(grid, shard);
-  if (term === undefined) return `shard ${shard}: no owner`;
+  if (term === undefined) return `${what}: no owner`;
   const { id, token, sinceUnixMs } = term;
   const since =
     sinceUnixMs === null
       ? 'since before the dashboard began'
       : `since ${clockTime(sinceUnixMs)} (${span(nowUnixMs.value - sinceUnixMs)})`;
   const moves = grid?.moving.includes(shard) === true ? ', asked to give it up' : '';
-  return `shard ${shard}: ${id}, token ${token}, ${since}${moves}`;
+  return `${what}: ${id}, token ${token}, ${since}${moves}`;
 }
 
 /** `0–3, 7, 12–15` */

@@ -42,16 +42,20 @@ export function ShardGrid({ name, shards, grid, slot, shard, onShard }: ShardGri
   }, [grid, slot, widthPx, shards]);
 
   const at = layout && placeOf(layout, shard);
-  const isFollowed = useRef(false);
+  const isPointed = useRef(false);
   useEffect(() => {
-    if (!isFollowed.current || layout === undefined || scroller.current === null) return;
-    isFollowed.current = false;
+    // It is in view where somebody points at it.
+    const isInView = isPointed.current;
+    isPointed.current = false;
+    if (isInView || layout === undefined || scroller.current === null) return;
     keepInView(scroller.current, at?.y ?? 0, layout.cellPx);
   }, [shard]);
 
-  const move = (to: number) => {
-    isFollowed.current = true;
-    onShard(Math.max(0, Math.min(shards - 1, to)));
+  const onPointer = (event: PointerEvent & { readonly currentTarget: HTMLElement }) => {
+    const to = layout && shardAt(event, layout);
+    if (to === undefined || to === shard) return;
+    isPointed.current = true;
+    onShard(to);
   };
   return (
     <div class="grid-scroll" ref={scroller}>
@@ -65,10 +69,10 @@ export function ShardGrid({ name, shards, grid, slot, shard, onShard }: ShardGri
           const to = layout && target(event.key, shard, layout);
           if (to === undefined) return;
           event.preventDefault();
-          move(to);
+          onShard(Math.max(0, Math.min(shards - 1, to)));
         }}
-        onPointerMove={(event) => point(event, layout, onShard)}
-        onPointerDown={(event) => point(event, layout, onShard)}
+        onPointerMove={onPointer}
+        onPointerDown={onPointer}
       >
         <div class="tiles" aria-hidden="true" ref={tiles} />
         <div
@@ -124,18 +128,17 @@ function target(key: string, shard: number, { columns, shards }: Layout): number
   }
 }
 
-function point(
+/** @returns undefined beside the cells */
+function shardAt(
   { clientX, clientY, currentTarget }: PointerEvent & { readonly currentTarget: HTMLElement },
-  layout: Layout | undefined,
-  onShard: (shard: number) => void,
-): void {
-  if (layout === undefined) return;
+  { columns, cellPx, gutterPx, shards }: Layout,
+): number | undefined {
   const { left, top } = currentTarget.getBoundingClientRect();
-  const column = Math.floor((clientX - left - layout.gutterPx) / layout.cellPx);
-  const row = Math.floor((clientY - top) / layout.cellPx);
-  const shard = row * layout.columns + column;
-  const isCell = column >= 0 && column < layout.columns && row >= 0 && shard < layout.shards;
-  if (isCell) onShard(shard);
+  const column = Math.floor((clientX - left - gutterPx) / cellPx);
+  const row = Math.floor((clientY - top) / cellPx);
+  const shard = row * columns + column;
+  const isCell = column >= 0 && column < columns && row >= 0 && shard < shards;
+  return isCell ? shard : undefined;
 }
 
 function keepInView(scroller: HTMLElement, y: number, cellPx: number): void {

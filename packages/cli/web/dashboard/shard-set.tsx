@@ -53,7 +53,8 @@ function SetDetail({ shown }: { readonly shown: ShownShards }) {
           </div>
           {isNamed && (
             <p class="quiet">
-              These shards have names. A number is the place of a name in their sorted list, from 0.
+              A number is the place of a name in the sorted list, from 0.
+              {grid?.names === null && ' The store does not keep these names.'}
             </p>
           )}
           <Finder shown={shown} grid={grid} shard={at} onShard={setShard} />
@@ -250,6 +251,20 @@ function Finder({
           }}
         />
       </label>
+      {grid?.names != null && (
+        <label>
+          Name{' '}
+          <input
+            type="search"
+            onInput={({ currentTarget }) => {
+              const text = currentTarget.value.trim().toLowerCase();
+              const found =
+                grid.names?.findIndex((name) => name.toLowerCase().includes(text)) ?? -1;
+              if (text !== '' && found !== -1) onShard(found);
+            }}
+          />
+        </label>
+      )}
       {unowned > 0 && (
         <button type="button" class="chip bad" onClick={next}>
           next without an owner
