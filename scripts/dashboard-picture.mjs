@@ -57,7 +57,7 @@ async function share() {
   for await (const status of observeShards({ name: 'queues', backend })) {
     if (status?.unowned.length === 0 && status.members.length === members.length) break;
   }
-  members.at(-1).drain();
+  void members.at(-1).drain(); // it ends with this program
   for await (const status of observeShards({ name: 'queues', backend })) {
     if ((status?.moving.length ?? 0) > 0) return;
   }

@@ -103,7 +103,7 @@ describe.each(pageStores)('on $name', ({ name, missing, open: openStore }) => {
   test.skipIf(missing !== undefined)(
     'the grid shows the owner of each shard, and another one when its owner is killed',
     async () => {
-      const group = new ShardProcesses(store.where, 64, '2s');
+      const group = new ShardProcesses(store.where, 64, '4s');
       members = group;
       await Promise.all(['a', 'b', 'c'].map((id) => group.start(id)));
       await group.until(() => group.isEven);
