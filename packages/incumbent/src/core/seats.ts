@@ -264,7 +264,9 @@ class SeatsContest<Guard> implements Contest<Guard> {
     let won: Seat<Guard> | undefined;
     let failure: { readonly error: unknown } | undefined;
     const fail = (error: unknown) => {
-      if (!entering.signal.aborted) failure = { error };
+      // It was told to stop. The campaign that has won was not.
+      if (entering.signal.aborted) return;
+      failure = { error };
       stopAll(error);
     };
     const settled = new Deferred<void>();
