@@ -36,15 +36,15 @@ const ordinary = (leaseMs: number) => resolveTiming({ lease: leaseMs });
 const ofSession = (leaseMs: number) => resolveTiming({}, { sessionTimeoutMs: leaseMs });
 
 export const stores: Readonly<Record<StoreName, Store>> = {
-  file: { leaseMs: 2_000, missing: () => undefined, timingOf: ordinary },
+  file: { leaseMs: 3_000, missing: () => undefined, timingOf: ordinary },
   postgres: {
-    leaseMs: 2_000,
+    leaseMs: 3_000,
     missing: postgresAvailable,
     timingOf: ordinary,
     start: () => startPostgres({ settings: { max_connections: 200 } }),
   },
   redis: {
-    leaseMs: 2_000,
+    leaseMs: 3_000,
     missing: redisAvailable,
     timingOf: ordinary,
     start: () => startRedis({ appendFsync: 'always' }),

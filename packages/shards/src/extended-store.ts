@@ -26,8 +26,11 @@ export interface Extension<State> {
   onRead?(read: Extended<State>, mark: unknown): LeaseRecord | undefined;
 }
 
-/** Readings whose versions the lease race may still write on. */
-const mostKnown = 64;
+/**
+ * Readings whose versions the lease race may still write on. It writes on the newest, so few are enough.
+ * Each of them may hold all entries of a slot.
+ */
+const mostKnown = 8;
 
 /**
  * The store, as the lease race sees it: records without shards. A change that a coordinator

@@ -41,7 +41,8 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   readonly #settings: WorkSettings<Shard>;
   readonly #stopped = new AbortController();
   #has: 'nothing' | 'begun' | 'settled' = 'nothing';
-  readonly #ended = new Deferred<void>();
+  /** Made when it is asked for: most works are never waited for. */
+  #ended: Deferred<void> | undefined;
   #stopTimer: Timer | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
@@ -82,7 +83,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       this.#has = 'settled';
       this.#stopTimer?.cancel();
       events.onSettled();
-      this.#ended.resolve();
+      this.#ended?.resolve();
     }
   }
 
@@ -129,6 +130,8 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   }
 
   get ended(): Promise<void> {
+    if (this.#has === 'settled') return Promise.resolve();
+    this.#ended ??= new Deferred<void>();
     return this.#ended.promise;
   }
 
