@@ -264,7 +264,7 @@ class SeatsContest<Guard> implements Contest<Guard> {
     let won: Seat<Guard> | undefined;
     let failure: { readonly error: unknown } | undefined;
     const fail = (error: unknown) => {
-      // It was told to stop. The campaign that has won was not.
+      // It was told to stop, and says only that.
       if (entering.signal.aborted) return;
       failure = { error };
       stopAll(error);
