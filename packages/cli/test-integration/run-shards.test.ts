@@ -64,7 +64,7 @@ interface Status {
   readonly moving: readonly number[];
 }
 
-function on(lab: Lab, url: string, lease = '5s') {
+function on(lab: Lab, url: string, lease = '10s') {
   const settings = (...options: string[]): RunSettings => ({
     ...{ store: url, election: 'tenants', lease },
     options: ['--shards', `${shards}`, ...options],
@@ -123,13 +123,13 @@ for (const { name, missing, url } of places) {
     expect((await ask('status')).stdout).toMatch(/^B +4 +1 +member/m);
     await allWork(lab);
     const { pid = 0 } = await b.event('started');
-    expect(a.all('exited').length).toBe(4);
 
     // A pin moves a shard, and another one goes the other way.
-    const pinned = Number(a.all('exited')[0]?.['shard']);
-    const kept = [...Array(shards).keys()].find(
-      (shard) => !a.all('exited').some((event) => event['shard'] === shard),
-    )!;
+    const { members } = JSON.parse((await ask('status', '--json')).stdout);
+    const shardsOf = (id: string) =>
+      members.find((one: { id: string }) => one.id === id).shards as number[];
+    const [kept] = shardsOf('A');
+    const [pinned] = shardsOf('B');
     expect((await ask('owner', `${kept}`)).stdout).toBe('A\n');
     expect(await ask('move', `${kept}`, '--to', 'B')).toMatchObject({ code: 0, stderr: '' });
     await until(
@@ -167,7 +167,8 @@ for (const { name, missing, url } of places) {
 test.concurrent('a program that does not acknowledge is ended before its shard goes to another process', async ({
   lab,
 }) => {
-  const { settings, program, owns } = on(lab, `file:${lab.store}`);
+  // Long enough for a machine that stands still: the lease must not end the program first.
+  const { settings, program, owns } = on(lab, `file:${lab.store}`, '30s');
   const deaf = lab.run('A', program('deaf'), settings('--stop-timeout', '500ms'));
   const { pid = 0 } = await deaf.event('started');
   await owns({ A: shards });
@@ -177,7 +178,7 @@ test.concurrent('a program that does not acknowledge is ended before its shard g
   expect(isAlive(pid)).toBe(false);
   await allWork(lab);
   expect(faultsOf(lab)).toEqual([]);
-  expect(await deaf.event('not-acknowledged')).toMatchObject({ version: 2 });
+  expect((await deaf.event('not-acknowledged'))['version']).toBeGreaterThan(1);
   // It has joined all the same, and its next program gets shards.
   await deaf.event('started', 2);
   expect(faultsOf(lab)).toEqual([]);
