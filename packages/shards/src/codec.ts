@@ -22,6 +22,8 @@ import {
   uint64,
 } from 'incumbent/internal';
 import { largestWeight, mostShards } from './assign.ts';
+import { mostNumbers, namesInPart } from './roster.ts';
+import type { RosterPart } from './roster.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
 
 /** The newest format that this version reads, and the one that it writes. */
@@ -155,7 +157,7 @@ function distancesOf(entries: readonly Entry[]): readonly number[] {
   return entries.map(({ shard }, i) => shard - (entries[i - 1]?.shard ?? 0));
 }
 
-function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): readonly Entry[] {
+function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonly Entry[] {
   const toFence = new Map<number, Unfenced[]>();
   for (const { shard, id, token } of unfenced) {
     toFence.set(shard, [...(toFence.get(shard) ?? []), { id, token }]);
@@ -169,8 +171,9 @@ function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): 
     let shard = 0;
     for (const distance of group.shards) {
       shard += distance;
-      if (distance < 0 || shard >= count || entries.has(shard)) {
-        throw damaged(location, `shard ${shard} of ${count}`);
+      // It may be of a list before, which was longer.
+      if (distance < 0 || shard >= mostNumbers || entries.has(shard)) {
+        throw damaged(location, `shard ${shard}`);
       }
       entries.set(shard, { shard, token, state, unfenced: toFence.get(shard) ?? [] });
     }
@@ -180,10 +183,17 @@ function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): 
 
 // --- the record of the coordinator's election ---
 
-/** How many slots there are, and which list their numbers refer to. */
+/** How many slots there are, which list their numbers refer to, and which tokens they may have. */
 export interface Head {
   readonly slots: number;
   readonly list: ShardList;
+  /**
+   * By slot: the highest token that it was given, or may have been given. Written before the slot is
+   * given that token. So a slot that shows a lower one may have been set back.
+   */
+  readonly floors: ReadonlyMap<number, bigint>;
+  /** So many numbers were given to names, or are about to be. Written before a shard with one is granted. */
+  readonly numbers: number;
 }
 
 interface HeadMessage {
@@ -191,6 +201,10 @@ interface HeadMessage {
   readonly slots: number;
   readonly count: number;
   readonly digest: bigint;
+  readonly top: bigint;
+  /** By slot, from 1: the distance of its token from `top`, and 1. 0: it has none. */
+  readonly behind: readonly bigint[];
+  readonly numbers: number;
 }
 
 const headCodec: Codec<HeadMessage> = message<HeadMessage>({
@@ -198,18 +212,38 @@ const headCodec: Codec<HeadMessage> = message<HeadMessage>({
   slots: field(2, int32),
   count: field(3, int32),
   digest: field(4, uint64),
+  top: field(5, uint64),
+  behind: repeated(6, uint64),
+  numbers: field(7, int32),
 });
 
-export function encodeHead({ slots, list: { count, digest } }: Head): Uint8Array {
-  return headCodec.encode({ format: shardsFormat, slots, count, digest });
+export function encodeHead({ slots, list: { count, digest }, floors, numbers }: Head): Uint8Array {
+  let top = 0n;
+  let last = 0;
+  for (const [slot, token] of floors) {
+    if (token > top) top = token;
+    if (slot > last) last = slot;
+  }
+  const behind = Array.from({ length: last }, (_, i) => {
+    const token = floors.get(i + 1);
+    return token === undefined ? 0n : top - token + 1n;
+  });
+  return headCodec.encode({ format: shardsFormat, slots, count, digest, top, behind, numbers });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
 export function decodeHead(source: Uint8Array, location: string): Head {
-  const { slots, count, digest } = decoded(headCodec, source, location);
+  const read = decoded(headCodec, source, location);
+  const { slots, count, digest, top, behind, numbers } = read;
   if (count < 1 || count > mostShards) throw damaged(location, `a count of ${count}`);
   if (slots < 0) throw damaged(location, `a number of ${slots} slots`);
-  return { slots, list: { count, digest } };
+  if (numbers < 0 || numbers > mostNumbers) throw damaged(location, `${numbers} numbers`);
+  const floors = new Map<number, bigint>();
+  for (const [i, distance] of behind.entries()) {
+    if (distance > top + 1n) throw damaged(location, `a token of slot ${i + 1}`);
+    if (distance > 0n) floors.set(i + 1, top - distance + 1n);
+  }
+  return { slots, list: { count, digest }, floors, numbers };
 }
 
 // --- the directory ---
@@ -224,6 +258,8 @@ export interface Owner {
 /** A copy of who owns what. Nothing depends on it: a process asks its own term. */
 export interface Directory {
   readonly list: ShardList;
+  /** Differs when the names in the list do. 0 for shards without names. */
+  readonly digest: bigint;
   /** The highest token when it was written: a directory with a higher one is newer. */
   readonly highest: bigint;
   readonly members: readonly Owner[];
@@ -245,6 +281,9 @@ interface DirectoryMessage {
   readonly tokens: readonly bigint[];
   /** For each shard the index of its token. */
   readonly chosen: Uint8Array;
+  /** How many numbers the columns have. */
+  readonly size: number;
+  readonly names: bigint;
 }
 
 const ownerCodec: Codec<Owner> = message<Owner>({
@@ -262,10 +301,12 @@ const directoryCodec: Codec<DirectoryMessage> = message<DirectoryMessage>({
   owners: field(6, bytes),
   tokens: repeated(7, uint64),
   chosen: field(8, bytes),
+  size: field(9, int32),
+  names: field(10, uint64),
 });
 
 export function encodeDirectory(directory: Directory): Uint8Array {
-  const { list, highest, members, owners, tokens } = directory;
+  const { list, digest, highest, members, owners, tokens } = directory;
   const known = [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
   const indexes = new Map(known.map((token, index) => [token, index]));
   return directoryCodec.encode({
@@ -280,29 +321,65 @@ export function encodeDirectory(directory: Directory): Uint8Array {
       Array.from(tokens, (token) => indexes.get(token) ?? 0),
       widthOf(known.length - 1),
     ),
+    ...{ size: owners.length, names: digest },
   });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
 export function decodeDirectory(source: Uint8Array, location: string): Directory {
   const read = decoded(directoryCodec, source, location);
-  const { count, digest, highest, members } = read;
+  const { count, digest, highest, members, size } = read;
   if (count < 1 || count > mostShards) throw damaged(location, `a count of ${count}`);
+  if (size < 0 || size > mostNumbers) throw damaged(location, `a size of ${size}`);
   let before = 0n;
   const known = read.tokens.map((distance) => {
     before += distance;
     return before;
   });
-  const owners = unpack(read.owners, widthOf(members.length), count, location);
-  const chosen = unpack(read.chosen, widthOf(known.length - 1), count, location);
+  const owners = unpack(read.owners, widthOf(members.length), size, location);
+  const chosen = unpack(read.chosen, widthOf(known.length - 1), size, location);
   if (owners.some((owner) => owner > members.length)) throw damaged(location, 'an owner');
   if (chosen.some((index) => index >= known.length)) throw damaged(location, 'a token');
   return {
     list: { count, digest },
-    ...{ highest, members },
+    ...{ digest: read.names, highest, members },
     owners: owners.map((owner) => owner - 1),
     tokens: BigUint64Array.from(chosen, (index) => known[index] ?? 0n),
   };
+}
+
+// --- the names ---
+
+interface PartMessage {
+  readonly format: number;
+  readonly names: readonly string[];
+  /** Each is the distance from the one before. */
+  readonly retired: readonly number[];
+}
+
+const partCodec: Codec<PartMessage> = message<PartMessage>({
+  format: field(1, int32),
+  names: repeated(2, string),
+  retired: repeated(3, int32),
+});
+
+export function encodePart({ names, retired }: RosterPart): Uint8Array {
+  const places = [...retired].sort((a, b) => a - b);
+  const distances = places.map((place, i) => place - (places[i - 1] ?? 0));
+  return partCodec.encode({ format: shardsFormat, names, retired: distances });
+}
+
+/** @throws RecordDamagedError, RecordTooNewError */
+export function decodePart(source: Uint8Array, location: string): RosterPart {
+  const { names, retired } = decoded(partCodec, source, location);
+  if (names.length > namesInPart) throw damaged(location, `a number of ${names.length} names`);
+  let place = 0;
+  const places = retired.map((distance) => {
+    place += distance;
+    if (distance < 0 || place >= names.length) throw damaged(location, `a retired name ${place}`);
+    return place;
+  });
+  return { names, retired: new Set(places) };
 }
 
 // --- columns ---

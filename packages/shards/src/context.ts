@@ -5,6 +5,8 @@ import { bounded, uniqueId } from 'incumbent/internal';
 import type { Head } from './codec.ts';
 import { headIn } from './head.ts';
 import type { Names } from './lists.ts';
+import { Roster } from './roster.ts';
+import { RosterRecords } from './roster-records.ts';
 
 /** The things that the parts of one handle have in common. */
 export interface ContextOptions<Shard> {
@@ -26,10 +28,14 @@ export interface ContextOptions<Shard> {
 /** The records of a set of shards, each opened once. */
 export class Context<Shard> {
   readonly options: ContextOptions<Shard>;
+  /** Undefined for shards without names. */
+  readonly roster: RosterRecords | undefined;
   readonly #stores = new Map<string, LeaseStore>();
 
   constructor(options: ContextOptions<Shard>) {
     this.options = options;
+    const names: unknown = options.names;
+    if (names instanceof Roster) this.roster = new RosterRecords(this, names);
   }
 
   slotName(number: number): string {
@@ -43,6 +49,15 @@ export class Context<Shard> {
 
   get head(): LeaseStore {
     return this.#open(this.options.name);
+  }
+
+  namesName(part: number): string {
+    return `${this.options.name}/list-${part}`;
+  }
+
+  /** Some of the names of the shards. */
+  names(part: number): LeaseStore {
+    return this.#open(this.namesName(part));
   }
 
   get directory(): LeaseStore {

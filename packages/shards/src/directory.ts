@@ -38,7 +38,7 @@ export class DirectoryWriter<Shard> {
     // Another coordinator that was late may have replaced it, or somebody has deleted it.
     const isFresh = clock.monotonicMs() < this.#lookedMs + timing.leaseMs;
     if (this.#closing.signal.aborted) return;
-    if (isFresh && signatureOf(slots) === this.#written) return;
+    if (isFresh && this.#signatureOf(slots) === this.#written) return;
     this.#wanted = slots;
     if (this.#isWriting) return;
     this.#isWriting = true;
@@ -53,7 +53,7 @@ export class DirectoryWriter<Shard> {
     while (this.#wanted !== undefined && !closing.aborted) {
       const slots = this.#wanted;
       this.#wanted = undefined;
-      const signature = signatureOf(slots);
+      const signature = this.#signatureOf(slots);
       try {
         const { version, record: found } = await this.#context.ask(
           'reading the directory',
@@ -83,11 +83,21 @@ export class DirectoryWriter<Shard> {
     this.#isWriting = false;
   }
 
+  /** Differs when the directory would. Each change of the entries counts. */
+  #signatureOf(slots: readonly SeenSlot[]): string {
+    const states = slots.map(
+      ({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`,
+    );
+    return [this.#context.options.names.digest, ...states].join('\n');
+  }
+
   #directoryOf(slots: readonly SeenSlot[]): Directory {
-    const { list } = this.#context.options.names;
+    const { list, digest, size: known } = this.#context.options.names;
     const members: Owner[] = [];
-    const owners = new Int32Array(list.count).fill(nobody);
-    const tokens = new BigUint64Array(list.count);
+    // With those that are in the list no more, and have an owner still.
+    const size = Math.max(known, ...slots.map(({ state }) => 1 + (state?.entries.at(-1)?.shard ?? -1)));
+    const owners = new Int32Array(size).fill(nobody);
+    const tokens = new BigUint64Array(size);
     let highest = 0n;
     for (const { number, record, state } of slots) {
       if (state === undefined) continue;
@@ -101,15 +111,8 @@ export class DirectoryWriter<Shard> {
         tokens[entry.shard] = entry.token;
       }
     }
-    return { list, highest, members, owners, tokens };
+    return { list, digest, highest, members, owners, tokens };
   }
-}
-
-/** Differs when the directory would. Each change of the entries counts. */
-function signatureOf(slots: readonly SeenSlot[]): string {
-  return slots
-    .map(({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`)
-    .join('\n');
 }
 
 /** The last look at the directory. */
@@ -173,6 +176,9 @@ export class DirectoryWatch {
     const source = Buffer.from(record.shards, 'base64');
     const directory = decodeDirectory(source, `the directory of "${name}"`);
     requireList(name, names.list, directory.list);
+    if (names.size < directory.owners.length || names.digest !== directory.digest) {
+      await this.#context.roster?.read(signal);
+    }
     return directory;
   }
 

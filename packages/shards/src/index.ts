@@ -4,6 +4,6 @@
  */
 export { createShards, type Shards } from './create-shards.ts';
 export { ListDiffersError } from './head.ts';
-export type { ShardsOptions } from './options.ts';
+export type { ShardSource, ShardsOptions } from './options.ts';
 export type { ShardFenceHook, ShardTakeover, ShardTerm, UncleanOwner } from './shard-term.ts';
 export type { ShardMember, ShardOwner, ShardsView } from './view.ts';

@@ -40,7 +40,7 @@ class World {
   }
 
   join(number: number): void {
-    this.#change(number, (slot) => presented(slot, { ...absent, joined: true }));
+    this.#change(number, (slot) => presented(slot, { ...absent, joined: true }, slot.list));
     this.alive.add(number);
   }
 

@@ -26,6 +26,7 @@ beforeEach(() => {
     list,
     ...{ weight: 1, zone: '' },
     nameOf: (number) => number,
+    onUnknown: () => {},
     onChange: () => {},
     settings: {
       ...{ name: 'queues', candidate: 'a' },

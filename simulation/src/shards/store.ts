@@ -30,8 +30,15 @@ export interface StoreTraits {
   readonly clockStepMs: number | undefined;
 }
 
+/** So many earlier records of each are kept, to be set back to. */
+const mostEarlier = 24;
+
 interface Cell {
   record: LeaseRecord | undefined;
+  /** The record is none of ours: no read shows it. */
+  isDamaged: boolean;
+  /** The last one first. */
+  readonly earlier: LeaseRecord[];
   version: number;
   atMs: number;
   readonly watchers: Set<() => void>;
@@ -52,26 +59,40 @@ export class Server {
   cell(name: string): Cell {
     let cell = this.cells.get(name);
     if (cell === undefined) {
-      cell = { record: undefined, version: 0, atMs: 0, watchers: new Set() };
+      cell = {
+        ...{ record: undefined, isDamaged: false, earlier: [] },
+        ...{ version: 0, atMs: 0, watchers: new Set() },
+      };
       this.cells.set(name, cell);
     }
     return cell;
   }
 
-  read(name: string, tellsAge: boolean): Reading {
-    const { record, version, atMs } = this.cell(name);
+  read(name: string, tellsAge: boolean): Reading | 'damaged' {
+    const { record, version, atMs, isDamaged } = this.cell(name);
+    if (isDamaged) return 'damaged';
     return { record, version, ...(tellsAge ? { ageMs: this.#world.nowMs - atMs } : {}) };
   }
 
   swap(name: string, expected: unknown, next: LeaseRecord, writer: Owner): SwapResult {
     const cell = this.cell(name);
     if (cell.version !== expected) return { outcome: 'conflict' } as const;
+    if (cell.record !== undefined) cell.earlier.unshift(cell.record);
+    cell.earlier.length = Math.min(cell.earlier.length, mostEarlier);
+    cell.isDamaged = false;
     cell.record = next;
     cell.version += 1;
     cell.atMs = this.#world.nowMs;
     this.onCommit(name, next, writer);
     for (const watcher of [...cell.watchers]) watcher();
     return { outcome: 'ok', version: cell.version } as const;
+  }
+
+  /** By hand. It tells no watcher. */
+  put(name: string, record: LeaseRecord | undefined, isDamaged = false): void {
+    const cell = this.cell(name);
+    [cell.record, cell.isDamaged, cell.atMs] = [record, isDamaged, this.#world.nowMs];
+    cell.version += 1;
   }
 }
 
@@ -172,7 +193,11 @@ export function storeOf(
   const travel = (record: LeaseRecord) =>
     library.decodeLeaseRecord(library.encodeLeaseRecord(record), 'the simulated store');
   const store: LeaseStore = {
-    read: () => link.call(client, () => server.read(name, tellsAge)),
+    async read() {
+      const reading = await link.call(client, () => server.read(name, tellsAge));
+      if (reading !== 'damaged') return reading;
+      throw new library.RecordDamagedError(`the record "${name}"`, 'it was changed by hand');
+    },
     swap(expected, next) {
       const sent = travel(next);
       return link.call(
