@@ -262,7 +262,7 @@ describe('a list of names', () => {
   });
 
   function open(id: string, more: Partial<ShardsOptions<string>>): Shards<string> {
-    const shards = createShards<string>({
+    const shards = createShards({
       name: 'tenants',
       backend: group.store.connect().backend,
       clock: group.clock,
@@ -384,7 +384,7 @@ describe('a list of names', () => {
     open('a', { shards: async () => ['acme', 'globex'] });
     await group.clock.advance('20s');
     const { own: _, ...client } = { own: undefined };
-    const asks = createShards<string>({
+    const asks = createShards({
       name: 'tenants',
       backend: group.store.connect().backend,
       clock: group.clock,

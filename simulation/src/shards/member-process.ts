@@ -4,7 +4,7 @@ import type { Random } from '../harness/random.ts';
 import type { TermEntry } from './guarantees.ts';
 import type { ShardsSimulation } from './simulation.ts';
 import type { Client, Link } from './store.ts';
-import { storeOf } from './store.ts';
+import { leasesOf } from './store.ts';
 
 /** How a process takes part. */
 export interface MemberPlan {
@@ -49,15 +49,16 @@ export class MemberProcess implements Client {
     this.name = `${host.name}.${number}`;
     const { library, world, server, scenario } = sim;
     const { weight, zone } = plan;
+    const leases = leasesOf(library, world, server, scenario.store, this, (dead) =>
+      sim.isDead(dead),
+    );
     const common = {
       name: 'set',
       backend: library.leaseBackend({
         kind: 'simulated',
         description: 'the simulated store',
-        openStore: ({ election }) =>
-          storeOf(library, world, server, scenario.store, this, election, (dead) =>
-            sim.isDead(dead),
-          ),
+        openStore: leases.open,
+        leases,
         guard: () => undefined,
       }),
       candidate: { id: host.name },
@@ -77,7 +78,7 @@ export class MemberProcess implements Client {
       onTrouble: () => {},
     };
     if (scenario.isNamed) {
-      const shards = library.createShards<string>({
+      const shards = library.createShards({
         ...common,
         shards: () => this.#list(),
         own: (name, term) => this.#work(Number(name.slice(1)), term),
@@ -85,7 +86,7 @@ export class MemberProcess implements Client {
       this.shards = shards;
       this.term = (shard) => shards.term(`s${shard}`);
     } else {
-      const shards = library.createShards<number>({
+      const shards = library.createShards({
         ...common,
         shards: scenario.shards,
         own: (shard, term) => this.#work(shard, term),

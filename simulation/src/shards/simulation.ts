@@ -481,6 +481,7 @@ function drawScenario(random: Random, others: Random): Scenario {
     store: {
       hints: random.chance(0.7),
       proves: random.chance(0.2),
+      readsAll: others.chance(0.85),
       clockStepMs: random.chance(0.3) ? random.next() * 100 : undefined,
     },
     network: {

@@ -7,6 +7,7 @@ import type {
   Reading,
   SwapResult,
 } from 'incumbent/testing';
+import type { Leases } from 'incumbent/backend';
 import type { Host, Owner } from '../harness/host.ts';
 import type { Random } from '../harness/random.ts';
 import type { World } from '../harness/world.ts';
@@ -26,6 +27,8 @@ export interface Network {
 export interface StoreTraits {
   readonly hints: boolean;
   readonly proves: boolean;
+  /** It reads many records by one request, as most stores do. */
+  readonly readsAll: boolean;
   /** σ; undefined: it does not tell the age of a record. */
   readonly clockStepMs: number | undefined;
 }
@@ -178,8 +181,43 @@ export interface Client extends Owner {
   onSwapped(name: string): void;
 }
 
+/** The records, as one process sees them. */
+export function leasesOf(
+  library: Library,
+  world: World,
+  server: Server,
+  traits: StoreTraits,
+  client: Client,
+  isDead: (number: number) => boolean,
+): Pick<Leases, 'open'> & Partial<Leases> {
+  const names = new Map<LeaseStore, string>();
+  const tellsAge = traits.clockStepMs !== undefined;
+  const open: Leases['open'] = ({ election }) => {
+    const store = storeOf(library, world, server, traits, client, election, isDead);
+    names.set(store, election);
+    return store;
+  };
+  if (!traits.readsAll) return { open };
+  return {
+    open,
+    async readAll(stores) {
+      const asked = stores.map((store) => names.get(store) ?? '');
+      const readings = await client.link.call(client, () =>
+        asked.map((name) => server.read(name, tellsAge)),
+      );
+      return readings.map((reading, i) =>
+        reading === 'damaged' ? damagedAt(library, asked[i] ?? '') : reading,
+      );
+    },
+  };
+}
+
+function damagedAt(library: Library, name: string): Error {
+  return new library.RecordDamagedError(`the record "${name}"`, 'it was changed by hand');
+}
+
 /** One record, as one process sees it. */
-export function storeOf(
+function storeOf(
   library: Library,
   world: World,
   server: Server,
@@ -196,7 +234,7 @@ export function storeOf(
     async read() {
       const reading = await link.call(client, () => server.read(name, tellsAge));
       if (reading !== 'damaged') return reading;
-      throw new library.RecordDamagedError(`the record "${name}"`, 'it was changed by hand');
+      throw damagedAt(library, name);
     },
     swap(expected, next) {
       const sent = travel(next);
