@@ -83,7 +83,7 @@ export class Spell {
     );
     for (const [number, { below, untilMs }] of this.#lost) {
       const slot = slots[number - 1];
-      const isShown = slot?.damage === undefined && slot !== undefined && highestOf(slot) >= below;
+      const isShown = slot !== undefined && highestOf(slot) >= below;
       if (isShown || nowMs >= untilMs) this.#lost.delete(number);
     }
   }

@@ -1,6 +1,7 @@
 import type { Clock } from 'incumbent';
 import { createElection, InvalidOptionError } from 'incumbent';
 import { memory } from 'incumbent/memory';
+import type { HeldOperation } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsView, ShardTerm } from '../src/index.ts';
 import { createShards, ListDiffersError } from '../src/index.ts';
@@ -513,31 +514,46 @@ test('a process that is closed while it wins a slot gives that back', async () =
 
 test('a coordinator whose writes have no answer waits for them', async () => {
   const way = group.store.connect();
-  let timers = 0;
-  const clock: Clock = {
-    monotonicMs: () => group.clock.monotonicMs(),
-    wallMs: () => group.clock.wallMs(),
-    setTimer: (run, ms) => {
-      timers += 1;
-      return group.clock.setTimer(run, ms);
-    },
-  };
+  const { clock, timers } = counting(group);
   group.join('a', { backend: way.backend, clock });
   await group.clock.advance('20s');
   void group.members.get('a')?.close();
   await group.clock.advance('20s');
   const next = group.store.connect();
+  next.hold('swap');
   group.join('b', { backend: next.backend, clock });
-  // It leads, and its seals hang.
-  for (let i = 0; i < 50 && !next.held.some(({ election }) => election.includes('/')); i += 1) {
-    if (i === 0) next.hold('swap');
-    for (const held of next.held) if (!held.election.includes('/')) held.answer();
+  // It leads, and its seals of vacant slots hang.
+  const isSeal = ({ election, next: record }: HeldOperation) =>
+    /[/][0-9]+$/.test(election) && record?.holding === undefined;
+  for (let i = 0; i < 50 && !next.held.some(isSeal); i += 1) {
+    for (const held of [...next.held]) if (!isSeal(held)) held.answer();
     await group.clock.advance('100ms');
   }
-  timers = 0;
+  expect(next.held.some(isSeal)).toBe(true);
+  const before = timers();
   await group.clock.advance('1s');
-  expect(timers).toBeLessThan(300);
+  expect(timers() - before).toBeLessThan(300);
   next.release('swap');
+});
+
+test('a coordinator waits for a holder whose record was set back, and does not ask all the time', async () => {
+  const { clock, timers } = counting(group);
+  group.join('a', { clock });
+  await group.clock.advance('5s');
+  const way = group.store.connect();
+  group.join('b', { backend: way.backend });
+  await group.clock.advance('20s');
+  const name = `queues/${group.slotOf('b')}`;
+  way.outage = 'silent';
+  await group.clock.advance('10s');
+  const record = group.store.record(name)!;
+  group.store.put(name, { ...record, token: record.token - 1n });
+  // The last write of the holder has stood for a lease, and the loss has not.
+  await group.clock.advance('8s');
+  expect(group.store.record(name)?.holding).toBeDefined();
+  const before = timers();
+  await group.clock.advance('1s');
+  expect(timers() - before).toBeLessThan(100);
 });
 
 describe('bad input is refused before anything is touched:', () => {
@@ -572,6 +588,20 @@ describe('bad input is refused before anything is touched:', () => {
     expect(() => createShards({ ...good, backend })).toThrow('the kind "tape" cannot hold shards');
   });
 });
+
+/** A clock that counts the timers that are set. */
+function counting(of: Group): { readonly clock: Clock; readonly timers: () => number } {
+  let timers = 0;
+  const clock: Clock = {
+    monotonicMs: () => of.clock.monotonicMs(),
+    wallMs: () => of.clock.wallMs(),
+    setTimer: (run, ms) => {
+      timers += 1;
+      return of.clock.setTimer(run, ms);
+    },
+  };
+  return { clock, timers: () => timers };
+}
 
 /** Lets time pass until it has an answer. */
 async function settledWith<T>({ clock }: Group, promise: Promise<T>): Promise<T> {

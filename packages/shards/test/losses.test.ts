@@ -59,37 +59,38 @@ test('a slot that is set back to before its last grant, as another coordinator b
   const next = await beforeTheNext();
   const victim = next === 'b' ? 'c' : 'b';
   const number = group.slotOf(victim);
-  const lost = slotState(number).entries.find(isLive);
-  expect(lost).toBeDefined();
-  const { shard } = lost!;
-  // The slot of before has not forgotten the shard yet.
+  const lost = slotState(number).entries.filter(isLive);
+  expect(lost).toHaveLength(4);
+  // The slot of before has not forgotten the shards yet.
+  const left = lost.map((entry) => ({ ...entry, token: 1n, state: 'clean' as const }));
   group.putSlot(group.slotOf(next), (slot) => ({
     ...slot,
     changes: slot.changes + 1n,
-    entries: [...slot.entries, { shard, token: 1n, state: 'clean' as const, unfenced: [] }].sort(
-      (x, y) => x.shard - y.shard,
-    ),
+    entries: [...slot.entries, ...left].sort((x, y) => x.shard - y.shard),
   }));
   group.putSlot(number, (slot) => ({
     ...slot,
     changes: slot.changes - 1n,
     highest: slot.highest - 1n,
     presence: { ...slot.presence, leaving: true },
-    entries: slot.entries.filter((entry) => entry.shard !== shard),
+    entries: [],
   }));
   // Its holder cannot find out.
   ways.get(victim)!.outage = 'silent';
   ways.get(victim)!.release('swap');
   ways.get(next)!.release('swap');
-  const before = group.terms.findLast(({ term }) => term.shard === shard)!;
+  const last = (shard: number) => group.terms.findLast(({ term }) => term.shard === shard)!;
+  const before = lost.map(({ shard }) => last(shard));
   for (let steps = 0; steps < 120; steps += 1) {
     await group.clock.advance('250ms');
     expect(group.ownedTwice()).toEqual([]);
   }
   await group.clock.advance('30s');
-  const after = group.terms.findLast(({ term }) => term.shard === shard)!;
-  expect(after.id).toBe(next);
-  expect(after.term.token).toBeGreaterThan(before.term.token);
+  for (const { id, term } of before) {
+    expect(id).toBe(victim);
+    expect(last(term.shard).id).toBe(next);
+    expect(last(term.shard).term.token).toBeGreaterThan(term.token);
+  }
   expect(group.members.get(next)?.owned()).toHaveLength(12);
 });
 
@@ -173,4 +174,53 @@ test('a coordinator that has never read a damaged slot grants no shard that may 
     expect(begun.some((shard) => owned.includes(shard))).toBe(false);
   }
   expect(group.counts()).toMatchObject({ [next]: 6, d: 6 });
+});
+
+test('a shard that two slots show after one was set back is granted to nobody for a lease, nor any other', async () => {
+  const [b, c] = [group.members.get('b')!, group.members.get('c')!];
+  const number = group.slotOf('b');
+  const old = slotState(number);
+  const shard = b.owned()[0]!;
+  b.term(shard)!.resign();
+  await group.clock.advance('5s');
+  expect(b.owned()).not.toContain(shard);
+  const { changes, highest } = slotState(number);
+  expect(highest).toBe(old.highest);
+  // Later changes have reached the old number.
+  group.putSlot(number, () => ({ ...old, changes: changes + 1n }));
+  await group.clock.advance('1s');
+  const other = c.owned().find((each) => each !== shard)!;
+  const { length: before } = group.terms;
+  c.term(other)!.resign();
+  for (let steps = 0; steps < 12; steps += 1) {
+    await group.clock.advance('1s');
+    expect(group.ownedTwice()).toEqual([]);
+  }
+  expect(group.terms).toHaveLength(before);
+  await group.clock.advance('60s');
+  expect(group.terms.slice(before).some(({ term }) => term.shard === other)).toBe(true);
+  expect(group.counts()).toEqual({ a: 4, b: 4, c: 4 });
+});
+
+test('a slot that is set back to before its last grant is found out by the coordinator, whatever changed since', async () => {
+  const [b, c] = [group.members.get('b')!, group.members.get('c')!];
+  const number = group.slotOf('b');
+  const old = slotState(number);
+  // It is given another one.
+  const given = c.owned()[0]!;
+  c.term(given)!.resign();
+  b.term(b.owned()[0]!)!.resign();
+  await group.clock.advance('20s');
+  const { changes, highest } = slotState(number);
+  expect(highest).toBeGreaterThan(old.highest);
+  group.putSlot(number, () => ({ ...old, entries: [], changes: changes + 1n }));
+  ways.get('b')!.outage = 'silent';
+  const { length: before } = group.terms;
+  for (let steps = 0; steps < 14; steps += 1) {
+    await group.clock.advance('1s');
+    expect(group.ownedTwice()).toEqual([]);
+  }
+  expect(group.terms).toHaveLength(before);
+  await group.clock.advance('60s');
+  expect(group.counts()).toMatchObject({ a: 6, c: 6 });
 });
