@@ -22,8 +22,8 @@ import {
   uint64,
 } from 'incumbent/internal';
 import { largestWeight, mostShards } from './assign.ts';
-import { mostNumbers, namesInPart } from './roster.ts';
 import type { RosterPart } from './roster.ts';
+import { mostNumbers, namesInPart } from './roster.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
 
 /** The newest format that this version reads, and the one that it writes. */

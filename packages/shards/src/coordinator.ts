@@ -317,12 +317,7 @@ export class Coordinator<Shard> {
   }
 
   /** A record that cannot be read is replaced, once its holder cannot believe any more. */
-  #repair(
-    spell: Spell,
-    slots: readonly SeenSlot[],
-    seal: Seal,
-    due: (ms: number) => void,
-  ): void {
+  #repair(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
     const { clock, timing, names } = this.#context.options;
     for (const slot of slots) {
       if (slot.damage === undefined || slot.isWriting) continue;
@@ -405,7 +400,11 @@ export class Coordinator<Shard> {
     const isLost = slots.some(({ state }) =>
       state?.entries.some((entry) => isLive(entry) && names.nameOf(entry.shard) === undefined),
     );
-    return { shards: isLost ? Math.min(noted, spell.numbers) : noted, isListed, newFrom: spell.numbers };
+    return {
+      shards: isLost ? Math.min(noted, spell.numbers) : noted,
+      isListed,
+      newFrom: spell.numbers,
+    };
   }
 
   #move(

@@ -95,7 +95,10 @@ export class DirectoryWriter<Shard> {
     const { list, digest, size: known } = this.#context.options.names;
     const members: Owner[] = [];
     // With those that are in the list no more, and have an owner still.
-    const size = Math.max(known, ...slots.map(({ state }) => 1 + (state?.entries.at(-1)?.shard ?? -1)));
+    const size = Math.max(
+      known,
+      ...slots.map(({ state }) => 1 + (state?.entries.at(-1)?.shard ?? -1)),
+    );
     const owners = new Int32Array(size).fill(nobody);
     const tokens = new BigUint64Array(size);
     let highest = 0n;

@@ -53,4 +53,3 @@ export function describeList(list: ShardList): string {
 export function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
-

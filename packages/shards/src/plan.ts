@@ -93,7 +93,8 @@ function sealing({ ledger, seal, slots, unreadable }: Situation): Writes {
 function sizeOf({ ledger, shards }: Situation): number {
   let size = shards;
   for (const { seen, sent } of ledger.values()) {
-    for (const { entries } of [seen, ...sent]) size = Math.max(size, (entries.at(-1)?.shard ?? 0) + 1);
+    for (const { entries } of [seen, ...sent])
+      size = Math.max(size, (entries.at(-1)?.shard ?? 0) + 1);
   }
   return size;
 }
@@ -104,8 +105,7 @@ function unlisted(
   isListed: (shard: number) => boolean,
 ): ReadonlySet<number> {
   const gone = entries.filter(
-    ({ shard, state, unfenced }) =>
-      state === 'clean' && unfenced.length === 0 && !isListed(shard),
+    ({ shard, state, unfenced }) => state === 'clean' && unfenced.length === 0 && !isListed(shard),
   );
   return new Set(gone.map(({ shard }) => shard));
 }

@@ -1,5 +1,5 @@
 import type { Timing } from 'incumbent';
-import type { Leases, LeaseStore, Version } from 'incumbent/backend';
+import type { LeaseStore, Leases, Version } from 'incumbent/backend';
 import { emptyLeaseRecord, uniqueId } from 'incumbent/internal';
 import { decodePart, encodePart } from './codec.ts';
 import type { Roster } from './roster.ts';

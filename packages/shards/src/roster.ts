@@ -127,7 +127,9 @@ export class Roster implements Names<string | number> {
       const before = this.#parts.get(index);
       const isSame =
         before?.names.length === own.length &&
-        own.every((name, i) => name === before.names[i] && retired.has(i) === before.retired.has(i));
+        own.every(
+          (name, i) => name === before.names[i] && retired.has(i) === before.retired.has(i),
+        );
       if (!isSame) parts.set(index, { names: own, retired });
     }
     return parts;

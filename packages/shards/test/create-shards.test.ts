@@ -566,7 +566,11 @@ describe('bad input is refused before anything is touched:', () => {
     ['an empty list', { shards: [] }, /1 to 100000 shards, and the list has 0/],
     ['a name twice', { shards: ['a', 'b', 'a'] }, /names "a" twice/],
     ['a shard without a name', { shards: ['a', ''] }, /name of a shard must not be empty/],
-    ['something else', { shards: 'all' }, /256, a list of names, or a function that tells it, not "all"/],
+    [
+      'something else',
+      { shards: 'all' },
+      /256, a list of names, or a function that tells it, not "all"/,
+    ],
     ['no weight', { weight: 0 }, /weight must be a whole number from 1 to 1000, not 0/],
     ['a negative weight', { weight: -1 }, /not -1/],
     ['a weight that is too high', { weight: 1_001 }, /not 1001/],

@@ -36,7 +36,9 @@ test('the lease race sees no shards, and its writes carry them on', async () => 
   const lease = open();
   const { record: read, version } = await lease.read(signal);
   expect(read).not.toHaveProperty('shards');
-  expect(await lease.swap(version, { ...read!, nonce: 'm' }, signal)).toMatchObject({ outcome: 'ok' });
+  expect(await lease.swap(version, { ...read!, nonce: 'm' }, signal)).toMatchObject({
+    outcome: 'ok',
+  });
   expect(store.record('queues/1')).toMatchObject({ nonce: 'm', shards: 'first, next' });
   expect(written).toMatchObject([{ state: 'first, next' }]);
 });

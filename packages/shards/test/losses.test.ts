@@ -38,7 +38,7 @@ function floors(): ReadonlyMap<number, bigint> {
   return decodeHead(Buffer.from(shards, 'base64'), 'the head').floors;
 }
 
-/** Cuts the coordinator off, and stops right before another member has won. */
+/** Cuts the coordinator off, and stops right before b has won. */
 async function beforeTheNext(): Promise<string> {
   const way = (id: string) => ways.get(id) as SimulatedConnection;
   way('a').outage = 'silent';
@@ -46,8 +46,10 @@ async function beforeTheNext(): Promise<string> {
     for (const id of ['b', 'c']) {
       way(id).hold('swap');
       for (const held of [...way(id).held]) {
-        if (held.election === 'queues' && held.next?.holding?.candidate.id === id) return id;
-        held.answer();
+        const isWin = held.election === 'queues' && held.next?.holding?.candidate.id === id;
+        if (!isWin) held.answer();
+        else if (id === 'b') return id;
+        else held.fail();
       }
     }
     await group.clock.advance('50ms');
@@ -77,8 +79,8 @@ test('a slot that is set back to before its last grant, as another coordinator b
   }));
   // Its holder cannot find out.
   ways.get(victim)!.outage = 'silent';
-  ways.get(victim)!.release('swap');
   ways.get(next)!.release('swap');
+  ways.get(victim)!.release('swap');
   const last = (shard: number) => group.terms.findLast(({ term }) => term.shard === shard)!;
   const before = lost.map(({ shard }) => last(shard));
   for (let steps = 0; steps < 120; steps += 1) {
@@ -161,8 +163,8 @@ test('a coordinator that has never read a damaged slot grants no shard that may 
     shards: '////',
   });
   ways.get(victim)!.outage = 'silent';
-  ways.get(victim)!.release('swap');
   ways.get(next)!.release('swap');
+  ways.get(victim)!.release('swap');
   const { length: before } = group.terms;
   await group.clock.advance('10s');
   group.join('d');

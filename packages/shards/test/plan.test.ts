@@ -329,7 +329,12 @@ describe('a coordinator', () => {
 
   it('grants a new shard although others may be lost', () => {
     const world = worldOf(2, 4);
-    const more = { shards: 5, newFrom: 4, doubts: true, lost: { below: 100n, but: new Set<number>() } };
+    const more = {
+      shards: 5,
+      newFrom: 4,
+      doubts: true,
+      lost: { below: 100n, but: new Set<number>() },
+    };
     world.settle(more);
     expect(world.entries.filter(isLive)).toHaveLength(5);
   });

@@ -23,7 +23,12 @@ describe('the names of shards', () => {
     become(roster, ['a', 'c']);
     expect(['a', 'b', 'c'].map((name) => roster.numberOf(name))).toEqual([2, 0, 1]);
     expect(roster.all()).toEqual(['c', 'a']);
-    expect([0, 1, 2, 3].map((number) => roster.isListed(number))).toEqual([false, true, true, false]);
+    expect([0, 1, 2, 3].map((number) => roster.isListed(number))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
     become(roster, ['a', 'b']);
     expect(roster.numberOf('b')).toBe(0);
     expect(roster.nameOf(1)).toBe('c');
@@ -32,7 +37,10 @@ describe('the names of shards', () => {
 
   it('are written in parts, and only those that change', () => {
     const roster = open();
-    const names = Array.from({ length: namesInPart + 1 }, (_, i) => `n${String(i).padStart(4, '0')}`);
+    const names = Array.from(
+      { length: namesInPart + 1 },
+      (_, i) => `n${String(i).padStart(4, '0')}`,
+    );
     expect([...become(roster, names).keys()]).toEqual([0, 1]);
     expect(become(roster, names).size).toBe(0);
     expect([...become(roster, [...names, 'z']).keys()]).toEqual([1]);

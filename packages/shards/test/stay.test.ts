@@ -116,7 +116,10 @@ test('a confirmation over a record that was set back ends the stay', async () =>
 
 test('a shard whose name is not known yet begins when it is', async () => {
   names.delete(1);
-  const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [grant(0, 5n), grant(1, 5n)]);
+  const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [
+    grant(0, 5n),
+    grant(1, 5n),
+  ]);
   await confirm(owned);
   expect([begun, unknown]).toEqual([['0: 5'], 1]);
   names.add(1);

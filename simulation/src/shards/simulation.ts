@@ -3,8 +3,9 @@
  * ends with the first violation, or after faults have stopped, the shards are shared evenly, one more
  * process has joined, and all have left in good order.
  */
-import { Coverage } from '../harness/coverage.ts';
+
 import type { LeaseRecord } from 'incumbent/testing';
+import { Coverage } from '../harness/coverage.ts';
 import type { ClockErrors, Owner } from '../harness/host.ts';
 import { Host } from '../harness/host.ts';
 import type { Simulation } from '../harness/mechanism.ts';
@@ -106,7 +107,8 @@ export class ShardsSimulation implements Simulation {
       const loss = this.#toSetBack;
       this.#toSetBack = undefined;
       // Right after a win, and before the first look of that coordinator.
-      if (loss !== undefined) this.#lose('a grant, for the next coordinator', loss.name, loss.record);
+      if (loss !== undefined)
+        this.#lose('a grant, for the next coordinator', loss.name, loss.record);
     }
     if (this.#toSetBack !== undefined || this.world.nowMs < this.#nextLossMs) return;
     const [before] = this.server.cell(name).earlier;

@@ -1,4 +1,6 @@
 /** A store of many records, and the way to it from one host. */
+
+import type { Leases } from 'incumbent/backend';
 import type {
   Actor,
   ActorProcess,
@@ -7,7 +9,6 @@ import type {
   Reading,
   SwapResult,
 } from 'incumbent/testing';
-import type { Leases } from 'incumbent/backend';
 import type { Host, Owner } from '../harness/host.ts';
 import type { Random } from '../harness/random.ts';
 import type { World } from '../harness/world.ts';
