@@ -5,13 +5,12 @@ import { drainOf, emptyLeaseRecord, uniqueId, vacated, Wakeup } from 'incumbent/
 import { encodeSlot } from './codec.ts';
 import type { Context } from './context.ts';
 import type { HeadRecord } from './head.ts';
-import type { Ledger } from './ledger.ts';
 import { isSealed, nextTokenIn, slotsIn } from './ledger.ts';
+import { ListKeeper } from './list-keeper.ts';
 import { sameList } from './lists.ts';
-import { checkedNames } from './names.ts';
-import type { Situation } from './plan.ts';
 import { plan } from './plan.ts';
 import { SeenSlot } from './seen-slot.ts';
+import { ledgerOf, ownedTwice, sameSealed, unreadableOf } from './seen-slots.ts';
 import type { Seal, SlotState } from './slot.ts';
 import { isLive, isOutranked, newSlot, ranOut, sameSeal, sealed } from './slot.ts';
 import { Spell } from './spell.ts';
@@ -48,6 +47,7 @@ export class Coordinator<Shard> {
   readonly #options: CoordinatorOptions;
   readonly #slots = new Map<number, SeenSlot>();
   readonly #wakeup = new Wakeup();
+  readonly #list: ListKeeper<Shard>;
   #look = 0;
   #isLookWanted = true;
   #lookedMs = 0;
@@ -57,6 +57,7 @@ export class Coordinator<Shard> {
     this.#context = context;
     this.#head = head;
     this.#options = options;
+    this.#list = new ListKeeper(context, head, () => this.#wakeup.raise());
   }
 
   /** Coordinates until the term must stop. Never rejects. */
@@ -72,7 +73,7 @@ export class Coordinator<Shard> {
         let waitMs = timing.retryBackoffMs;
         try {
           if (spell.slots === 0) await this.#makeRoom(spell, firstSlots, term);
-          await this.#list(spell, signal);
+          await this.#list.keep(spell, signal);
           const slots = this.#slotsUpTo(spell.slots);
           for (const slot of slots) {
             if (!unwatch.has(slot)) unwatch.set(slot, this.#watch(slot));
@@ -158,8 +159,13 @@ export class Coordinator<Shard> {
 
   /** Only the shards of this slot stop. */
   #spoil(slot: SeenSlot, error: Error, look: number, reading: Reading | Error): void {
-    const { names, onTrouble } = this.#context.options;
+    const { onTrouble } = this.#context.options;
     if (!slot.spoil(error, look, reading instanceof Error ? undefined : reading)) return;
+    onTrouble('reading a slot', this.#spoiltBy(slot, error));
+  }
+
+  #spoiltBy(slot: SeenSlot, error: Error): Error {
+    const { names } = this.#context.options;
     const owned = slot.state?.entries.filter(isLive).map(({ shard }) => names.nameOf(shard));
     const which = owned === undefined ? 'The shards that stand in no other slot' : 'Its shards';
     const list = owned === undefined || owned.length === 0 ? '' : ` (${owned.join(', ')})`;
@@ -171,7 +177,7 @@ export class Coordinator<Shard> {
           ? 'The record is replaced by then'
           : 'The record cannot be replaced: delete it by hand'
       }`;
-    onTrouble('reading a slot', new ElectionError('RECORD_DAMAGED', why, { cause: error }));
+    return new ElectionError('RECORD_DAMAGED', why, { cause: error });
   }
 
   // --- acting ---
@@ -341,72 +347,6 @@ export class Coordinator<Shard> {
     }
   }
 
-  // --- the list ---
-
-  /** Learns the names of the shards, and writes the changes of them. */
-  async #list(spell: Spell, signal: AbortSignal): Promise<void> {
-    const { roster } = this.#context;
-    if (roster === undefined) return;
-    const { clock, timing, onTrouble } = this.#context.options;
-    const { given } = roster.roster;
-    if (!spell.isListRead) {
-      await roster.read(signal);
-      spell.isListRead = true;
-      if (typeof given !== 'function') spell.wanted = given;
-    }
-    const isDue = clock.monotonicMs() >= spell.listedMs + timing.renewEveryMs;
-    if (typeof given === 'function' && isDue && !spell.isListing) {
-      spell.isListing = true;
-      // It may take long, and nothing else waits for it.
-      void Promise.resolve()
-        .then(() => given())
-        .then((names) => {
-          spell.wanted = checkedNames(names);
-        })
-        .catch((error: unknown) => onTrouble('listing the shards: the list stays as it is', error))
-        .finally(() => {
-          spell.isListing = false;
-          spell.listedMs = clock.monotonicMs();
-          this.#wakeup.raise();
-        });
-    }
-    if (spell.wanted === undefined) return;
-    const numbers = Math.max(this.#head.head?.numbers ?? 0, this.#head.noted.numbers);
-    try {
-      if (await roster.write(spell.wanted, numbers, signal)) {
-        spell.wanted = undefined;
-        return;
-      }
-      // A coordinator that was late has written.
-      spell.isListRead = false;
-      this.#wakeup.raise();
-    } catch (error) {
-      signal.throwIfAborted();
-      onTrouble('writing the list of shards', error);
-    }
-  }
-
-  /** The shards that may be granted. */
-  #shardsOf(
-    spell: Spell,
-    slots: readonly SeenSlot[],
-  ): Pick<Situation, 'shards' | 'isListed' | 'newFrom'> {
-    const { names } = this.#context.options;
-    const isListed = (shard: number) => names.isListed(shard);
-    if (this.#context.roster === undefined) return { shards: names.size, isListed };
-    // The next coordinator has to know of the numbers, even if the list is set back.
-    const noted = Math.min(names.size, this.#head.noted.numbers);
-    // The list was set back. A shard whose name is lost may have got a new number.
-    const isLost = slots.some(({ state }) =>
-      state?.entries.some((entry) => isLive(entry) && names.nameOf(entry.shard) === undefined),
-    );
-    return {
-      shards: isLost ? Math.min(noted, spell.numbers) : noted,
-      isListed,
-      newFrom: spell.numbers,
-    };
-  }
-
   #move(
     spell: Spell,
     slots: readonly SeenSlot[],
@@ -452,7 +392,7 @@ export class Coordinator<Shard> {
     if (lost !== undefined) due(spell.lostUntilMs - nowMs);
     const writes = plan({
       ...{ seal, slots: spell.slots, ledger: ledgerOf(slots) },
-      ...this.#shardsOf(spell, slots),
+      ...this.#list.shardsOf(spell, slots),
       ...{ alive, drained, doubts, tokenFloor: spell.tokenFloor },
       ...(lost !== undefined && { lost }),
       unreadable: unreadableOf(slots),
@@ -550,33 +490,6 @@ function drawSeal(slots: readonly SeenSlot[], draw: number): Seal {
     if (state !== undefined && state.seal.number > highest) highest = state.seal.number;
   }
   return { number: highest + 1n, nonce: `${draw.toFixed(6)} ${uniqueId()}` };
-}
-
-/** Then one of the two slots was set back. */
-function ownedTwice(slots: readonly SeenSlot[]): boolean {
-  const owned = new Set<number>();
-  for (const { state } of slots) {
-    for (const entry of state?.entries ?? []) {
-      if (!isLive(entry)) continue;
-      if (owned.has(entry.shard)) return true;
-      owned.add(entry.shard);
-    }
-  }
-  return false;
-}
-
-function sameSealed({ state }: SeenSlot, seal: Seal): boolean {
-  return state !== undefined && sameSeal(state.seal, seal);
-}
-
-function unreadableOf(slots: readonly SeenSlot[]): ReadonlySet<number> {
-  return new Set(slots.flatMap(({ number, damage }) => (damage === undefined ? [] : [number])));
-}
-
-function ledgerOf(slots: readonly SeenSlot[]): Ledger {
-  return new Map(
-    slots.flatMap(({ number, known }) => (known === undefined ? [] : [[number, known] as const])),
-  );
 }
 
 function withShards(record: LeaseRecord, state: SlotState): LeaseRecord {

@@ -151,7 +151,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     name: 'shards: a shard that is in the list no more goes on',
     edits: [
       {
-        file: 'coordinator.js',
+        file: 'list-keeper.js',
         find: 'const isListed = (shard) => names.isListed(shard);',
         replace: 'const isListed = () => true;',
       },
