@@ -28,7 +28,10 @@ const lostTokens = 1n << 20n;
 const proofEveryMs = 100;
 
 /** The shortest time between two looks that hints ask for. */
-const shortestGapMs = 20;
+const shortestGapMs = 5;
+
+/** The shortest time between two writes of one slot, if its holder does not write sooner. */
+const shortestPauseMs = 20;
 
 export interface CoordinatorOptions {
   readonly maxMoving: number;
@@ -129,7 +132,7 @@ export class Coordinator<Shard> {
   /** A look on a hint waits, so that a busy set costs a bounded number of them. */
   get #lookInMs(): number {
     const { clock, timing } = this.#context.options;
-    const gapMs = Math.min(timing.renewEveryMs, Math.max(shortestGapMs, 4 * this.#lookTookMs));
+    const gapMs = Math.min(timing.renewEveryMs, Math.max(shortestGapMs, this.#lookTookMs));
     return this.#lookedMs + gapMs - clock.monotonicMs();
   }
 
@@ -461,7 +464,7 @@ export class Coordinator<Shard> {
       const tookMs = clock.monotonicMs() - sentMs;
       slot.isWriting = false;
       slot.lookAtWrite = this.#look;
-      const pauseMs = Math.min(timing.retryBackoffMs, Math.max(shortestGapMs, 4 * tookMs));
+      const pauseMs = Math.min(timing.retryBackoffMs, Math.max(shortestPauseMs, 4 * tookMs));
       slot.pausedUntilMs = clock.monotonicMs() + pauseMs;
       this.#wakeup.raise();
     };

@@ -82,6 +82,8 @@ export class SeenSlot {
     this.#changes = state === undefined ? 0n : changes;
     this.#highest = state?.highest ?? 0n;
     this.damage = undefined;
+    // Its holder had its turn.
+    if (record?.nonce !== this.record?.nonce) this.pausedUntilMs = Number.NEGATIVE_INFINITY;
     this.lookTaken = look;
     this.record = record;
     this.state = state;
