@@ -22,6 +22,7 @@ import {
   uint64,
 } from 'incumbent/internal';
 import { largestWeight, mostShards } from './assign.ts';
+import type { Pins } from './pins.ts';
 import type { RosterPart } from './roster.ts';
 import { mostNumbers, namesInPart } from './roster.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
@@ -153,7 +154,7 @@ function byToken([a]: readonly Entry[], [b]: readonly Entry[]): number {
 }
 
 /** The first one is the distance from nothing. So no distance is 0, but perhaps the first. */
-function distancesOf(entries: readonly Entry[]): readonly number[] {
+function distancesOf(entries: readonly Pick<Entry, 'shard'>[]): readonly number[] {
   return entries.map(({ shard }, i) => shard - (entries[i - 1]?.shard ?? 0));
 }
 
@@ -183,7 +184,10 @@ function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonl
 
 // --- the record of the coordinator's election ---
 
-/** How many slots there are, which list their numbers refer to, and which tokens they may have. */
+/**
+ * How many slots there are, which list their numbers refer to, and which tokens they may have, and the
+ * requests of operators.
+ */
 export interface Head {
   readonly slots: number;
   readonly list: ShardList;
@@ -194,6 +198,7 @@ export interface Head {
   readonly floors: ReadonlyMap<number, bigint>;
   /** So many numbers were given to names, or are about to be. Written before a shard with one is granted. */
   readonly numbers: number;
+  readonly pins: Pins;
 }
 
 interface HeadMessage {
@@ -205,7 +210,20 @@ interface HeadMessage {
   /** By slot, from 1: the distance of its token from `top`, and 1. 0: it has none. */
   readonly behind: readonly bigint[];
   readonly numbers: number;
+  readonly pins: readonly PinMessage[];
 }
+
+/** The shards that are pinned to one member. */
+interface PinMessage {
+  readonly id: string;
+  /** Each is the distance from the one before. */
+  readonly shards: readonly number[];
+}
+
+const pinCodec: Codec<PinMessage> = message<PinMessage>({
+  id: field(1, string),
+  shards: repeated(2, int32),
+});
 
 const headCodec: Codec<HeadMessage> = message<HeadMessage>({
   format: field(1, int32),
@@ -214,10 +232,11 @@ const headCodec: Codec<HeadMessage> = message<HeadMessage>({
   digest: field(4, uint64),
   top: field(5, uint64),
   behind: repeated(6, uint64),
-  numbers: field(7, int32),
+  pins: repeated(7, embedded(pinCodec)),
+  numbers: field(8, int32),
 });
 
-export function encodeHead({ slots, list: { count, digest }, floors, numbers }: Head): Uint8Array {
+export function encodeHead({ slots, list, floors, numbers, pins }: Head): Uint8Array {
   let top = 0n;
   let last = 0;
   for (const [slot, token] of floors) {
@@ -228,7 +247,11 @@ export function encodeHead({ slots, list: { count, digest }, floors, numbers }: 
     const token = floors.get(i + 1);
     return token === undefined ? 0n : top - token + 1n;
   });
-  return headCodec.encode({ format: shardsFormat, slots, count, digest, top, behind, numbers });
+  return headCodec.encode({
+    format: shardsFormat,
+    ...{ slots, count: list.count, digest: list.digest, top, behind, numbers },
+    pins: pinGroupsOf(pins),
+  });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
@@ -243,7 +266,31 @@ export function decodeHead(source: Uint8Array, location: string): Head {
     if (distance > top + 1n) throw damaged(location, `a token of slot ${i + 1}`);
     if (distance > 0n) floors.set(i + 1, top - distance + 1n);
   }
-  return { slots, list: { count, digest }, floors, numbers };
+  const pins = pinsOf(read.pins, location);
+  return { slots, list: { count, digest }, floors, numbers, pins };
+}
+
+function pinGroupsOf(pins: Pins): readonly PinMessage[] {
+  const groups = new Map<string, { readonly shard: number }[]>();
+  for (const [shard, id] of [...pins].sort(([a], [b]) => a - b)) {
+    groups.set(id, [...(groups.get(id) ?? []), { shard }]);
+  }
+  return [...groups].map(([id, shards]) => ({ id, shards: distancesOf(shards) }));
+}
+
+function pinsOf(groups: readonly PinMessage[], location: string): Pins {
+  const pins = new Map<number, string>();
+  for (const { id, shards } of groups) {
+    let shard = 0;
+    for (const distance of shards) {
+      shard += distance;
+      if (distance < 0 || shard >= mostNumbers || pins.has(shard)) {
+        throw damaged(location, `a pin of shard ${shard}`);
+      }
+      pins.set(shard, id);
+    }
+  }
+  return pins;
 }
 
 // --- the directory ---

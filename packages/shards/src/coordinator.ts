@@ -8,6 +8,7 @@ import type { HeadRecord } from './head.ts';
 import { isSealed, nextTokenIn, slotsIn } from './ledger.ts';
 import { ListKeeper } from './list-keeper.ts';
 import { sameList } from './lists.ts';
+import { pinnedSlots } from './pins.ts';
 import { plan } from './plan.ts';
 import { SeenSlot } from './seen-slot.ts';
 import { ledgerOf, ownedTwice, sameSealed, unreadableOf } from './seen-slots.ts';
@@ -61,6 +62,7 @@ export class Coordinator<Shard> {
     this.#head = head;
     this.#options = options;
     this.#list = new ListKeeper(context, head, () => this.#wakeup.raise());
+    head.onRequests = () => this.#wakeup.raise();
   }
 
   /** Coordinates until the term must stop. Never rejects. */
@@ -385,6 +387,11 @@ export class Coordinator<Shard> {
       const { id } = record.holding.candidate;
       if (drainOf(this.#head.record, id, clock.wallMs()) !== undefined) drained.add(number);
     }
+    const members = slots.filter(
+      ({ number, state }) =>
+        alive.has(number) && !drained.has(number) && state?.presence.leaving === false,
+    );
+    const pins = pinnedSlots(this.#head.head?.pins ?? new Map(), members);
     const { moves } = spell;
     const situation = moves.see(slots, alive, drained, nowMs, timing);
     if (situation.dueMs !== undefined) due(situation.dueMs - nowMs);
@@ -396,7 +403,7 @@ export class Coordinator<Shard> {
     const writes = plan({
       ...{ seal, slots: spell.slots, ledger: ledgerOf(slots) },
       ...this.#list.shardsOf(spell, slots),
-      ...{ alive, drained, doubts, tokenFloor: spell.tokenFloor },
+      ...{ alive, drained, pins, doubts, tokenFloor: spell.tokenFloor },
       ...(lost !== undefined && { lost }),
       unreadable: unreadableOf(slots),
       maxMoving: this.#options.maxMoving,

@@ -5,6 +5,7 @@ import type { Directory, Owner } from './codec.ts';
 import { decodeDirectory, encodeDirectory } from './codec.ts';
 import type { Context } from './context.ts';
 import { requireList } from './head.ts';
+import type { Names } from './lists.ts';
 import type { SeenSlot } from './seen-slot.ts';
 import { isLive } from './slot.ts';
 
@@ -45,6 +46,14 @@ export class DirectoryWriter<Shard> {
     this.#writing = this.#write();
   }
 
+  /** Differs when the directory would. Each change of the entries counts. */
+  #signatureOf(slots: readonly SeenSlot[]): string {
+    const states = slots.map(
+      ({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`,
+    );
+    return [this.#context.options.names.digest, ...states].join('\n');
+  }
+
   async #write(): Promise<void> {
     const { clock, onTrouble, timing } = this.#context.options;
     const stop = new AbortController().signal;
@@ -66,7 +75,9 @@ export class DirectoryWriter<Shard> {
         const name = `${this.#context.options.name}/directory`;
         const record = {
           ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
-          shards: Buffer.from(encodeDirectory(this.#directoryOf(slots))).toString('base64'),
+          shards: Buffer.from(
+            encodeDirectory(directoryOf(this.#context.options.names, slots)),
+          ).toString('base64'),
         };
         const result = await this.#context.ask('writing the directory', stop, (signal) =>
           store.swap(version, record, signal),
@@ -82,40 +93,35 @@ export class DirectoryWriter<Shard> {
     }
     this.#isWriting = false;
   }
+}
 
-  /** Differs when the directory would. Each change of the entries counts. */
-  #signatureOf(slots: readonly SeenSlot[]): string {
-    const states = slots.map(
-      ({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`,
-    );
-    return [this.#context.options.names.digest, ...states].join('\n');
-  }
-
-  #directoryOf(slots: readonly SeenSlot[]): Directory {
-    const { list, digest, size: known } = this.#context.options.names;
-    const members: Owner[] = [];
-    // With those that are in the list no more, and have an owner still.
-    const size = Math.max(
-      known,
-      ...slots.map(({ state }) => 1 + (state?.entries.at(-1)?.shard ?? -1)),
-    );
-    const owners = new Int32Array(size).fill(nobody);
-    const tokens = new BigUint64Array(size);
-    let highest = 0n;
-    for (const { number, record, state } of slots) {
-      if (state === undefined) continue;
-      if (state.highest > highest) highest = state.highest;
-      if (record?.holding === undefined) continue;
-      const { id, addresses } = record.holding.candidate;
-      const index = members.push({ slot: number, id, addresses }) - 1;
-      for (const entry of state.entries) {
-        if (!isLive(entry)) continue;
-        owners[entry.shard] = index;
-        tokens[entry.shard] = entry.token;
-      }
+/** The owner of each shard, by these slots. */
+export function directoryOf(
+  { list, digest, size: known }: Pick<Names<unknown>, 'list' | 'digest' | 'size'>,
+  slots: readonly SeenSlot[],
+): Directory {
+  const members: Owner[] = [];
+  // With those that are in the list no more, and have an owner still.
+  const size = Math.max(
+    known,
+    ...slots.map(({ state }) => 1 + (state?.entries.at(-1)?.shard ?? -1)),
+  );
+  const owners = new Int32Array(size).fill(nobody);
+  const tokens = new BigUint64Array(size);
+  let highest = 0n;
+  for (const { number, record, state } of slots) {
+    if (state === undefined) continue;
+    if (state.highest > highest) highest = state.highest;
+    if (record?.holding === undefined) continue;
+    const { id, addresses } = record.holding.candidate;
+    const index = members.push({ slot: number, id, addresses }) - 1;
+    for (const entry of state.entries) {
+      if (!isLive(entry)) continue;
+      owners[entry.shard] = index;
+      tokens[entry.shard] = entry.token;
     }
-    return { list, digest, highest, members, owners, tokens };
   }
+  return { list, digest, highest, members, owners, tokens };
 }
 
 /** The last look at the directory. */

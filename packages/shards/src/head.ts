@@ -10,6 +10,7 @@ import type { Head } from './codec.ts';
 import { decodeHead, encodeHead } from './codec.ts';
 import type { Extended, Extension } from './extended-store.ts';
 import { areAkin, describeList, sameList } from './lists.ts';
+import { pinsIn } from './pins.ts';
 import type { ShardList } from './slot.ts';
 
 /** @throws InvalidOptionError for the record of an ordinary election */
@@ -64,6 +65,8 @@ export class HeadRecord implements Extension<Head | undefined> {
   #wantedNumbers = 0;
   #noted: Pick<Head, 'floors' | 'numbers'> = nothing;
   #isNewList = false;
+  /** Called after a read or write that shows other requests of operators. */
+  onRequests: () => void = () => {};
 
   constructor(name: string, list: ShardList) {
     this.#name = name;
@@ -129,6 +132,7 @@ export class HeadRecord implements Extension<Head | undefined> {
       slots: Math.max(head.slots, this.#wantedSlots),
       floors: this.#wantedFloors ?? head.floors,
       numbers: Math.max(head.numbers, this.#wantedNumbers),
+      pins: pinsIn(head.pins, head.list, this.#list),
     };
   }
 
@@ -151,11 +155,18 @@ export class HeadRecord implements Extension<Head | undefined> {
   }
 
   #note({ record, state }: Extended<Head | undefined>): void {
+    const before = this.#requests;
     this.#head = state;
     this.#record = record;
+    if (this.#requests !== before) this.onRequests();
+  }
+
+  /** Differs when the requests do. */
+  get #requests(): string {
+    return JSON.stringify([this.#record?.drains ?? [], [...(this.#head?.pins ?? [])]]);
   }
 
   get #first(): Head {
-    return { slots: 0, list: this.#list, ...nothing };
+    return { slots: 0, list: this.#list, pins: new Map(), ...nothing };
   }
 }

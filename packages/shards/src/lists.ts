@@ -1,5 +1,7 @@
 /** Lists of shards. A number means one shard for ever, whatever becomes of the list. */
 import { createHash } from 'node:crypto';
+import { InvalidOptionError } from 'incumbent';
+import { describeValue } from 'incumbent/internal';
 import type { ShardList } from './slot.ts';
 
 /** Of lists that a function tells. Digests of names are odd, and numbered shards have 0. */
@@ -24,6 +26,26 @@ export interface Names<Shard> {
    * @throws InvalidOptionError for a shard that is not in the list which this process was given
    */
   numberOf(shard: Shard): number;
+}
+
+/** Numbered shards, and others whose numbers people go by. */
+export function byNumber(
+  list: ShardList,
+  names: Pick<Names<unknown>, 'size' | 'digest' | 'isListed'>,
+): Names<number> {
+  const all = Array.from({ length: names.size }, (_, number) => number);
+  return {
+    ...{ list, size: names.size, digest: names.digest },
+    all: () => all.filter((number) => names.isListed(number)),
+    isListed: (number) => names.isListed(number),
+    nameOf: (number) => number,
+    numberOf(shard) {
+      if (Number.isInteger(shard) && shard >= 0 && shard < names.size) return shard;
+      throw new InvalidOptionError(
+        `there is no shard ${describeValue(shard)}: shards have the numbers 0 to ${names.size - 1}`,
+      );
+    },
+  };
 }
 
 /**

@@ -3,7 +3,7 @@ import { InvalidOptionError } from 'incumbent';
 import { checkName, describeValue } from 'incumbent/internal';
 import { mostShards } from './assign.ts';
 import type { Names } from './lists.ts';
-import { byText, changing, digestOf } from './lists.ts';
+import { byNumber, byText, changing, digestOf } from './lists.ts';
 import { Roster } from './roster.ts';
 
 const mostNameBytes = 200;
@@ -28,21 +28,10 @@ function numbered(count: number): Names<string | number> {
       `shards must be a whole number from 1 to ${mostShards}, not ${describeValue(count)}`,
     );
   }
-  return {
-    list: { count, digest: 0n },
-    ...{ size: count, digest: 0n },
-    all: () => Array.from({ length: count }, (_, number) => number),
-    isListed: (number) => number < count,
-    nameOf: (number) => number,
-    numberOf(shard) {
-      if (typeof shard === 'number' && Number.isInteger(shard) && shard >= 0 && shard < count) {
-        return shard;
-      }
-      throw new InvalidOptionError(
-        `there is no shard ${describeValue(shard)}: shards have the numbers 0 to ${count - 1}`,
-      );
-    },
-  };
+  return byNumber(
+    { count, digest: 0n },
+    { size: count, digest: 0n, isListed: (number) => number < count },
+  ) as Names<string | number>;
 }
 
 /**

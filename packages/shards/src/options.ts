@@ -1,5 +1,13 @@
 /** The options of `createShards`, and their checks. */
-import type { Backend, CandidateOptions, Clock, Duration, TimingOptions, Trouble } from 'incumbent';
+import type {
+  Backend,
+  CandidateOptions,
+  Clock,
+  Deadline,
+  Duration,
+  TimingOptions,
+  Trouble,
+} from 'incumbent';
 import { InvalidOptionError, parseDuration } from 'incumbent';
 import type { Leases } from 'incumbent/backend';
 import { checkName, checkNames, describeValue, timingNames } from 'incumbent/internal';
@@ -58,6 +66,17 @@ export interface ShardsOptions<Shard extends string | number = string | number>
    * not settled by the end of its belief. For work that no token can fence.
    */
   readonly watchdog?: 'kill';
+  /**
+   * `declared`: other processes of this machine act for this one, and may outlive it. So its death
+   * proves nothing, and its shards go to others when the lease is over. Default `self`: on a store that
+   * can prove its death, they go at once.
+   */
+  readonly actors?: 'self' | 'declared';
+  /**
+   * Called with the end of belief of this process, on both clocks: at every extension, and when it turns
+   * out to end sooner. Called with undefined when belief is over. It is the belief in all its shards.
+   */
+  readonly onBelief?: (deadline: Deadline | undefined) => void;
   /** Called with trouble that no caller waits for, such as an error of the work for a shard. */
   readonly onTrouble?: (trouble: Trouble) => unknown;
   /** As for an election: `auto` makes what the store lacks, such as a table. */
@@ -81,6 +100,8 @@ const names: Readonly<Record<keyof ShardsOptions, true>> = {
   onUnclean: true,
   hookTimeout: true,
   watchdog: true,
+  actors: true,
+  onBelief: true,
   onTrouble: true,
   init: true,
   clock: true,
@@ -88,12 +109,21 @@ const names: Readonly<Record<keyof ShardsOptions, true>> = {
 };
 
 /** Room for the number of a slot, and for the word `directory`. */
-const mostNameBytes = 180;
+export const mostNameBytes = 180;
 
 const defaultMaxMoving = 100;
 
 /** Options that only a process with work uses. */
-const ofMembers = ['weight', 'zone', 'maxMoving', 'onUnclean', 'hookTimeout', 'watchdog'] as const;
+const ofMembers = [
+  'weight',
+  'zone',
+  'maxMoving',
+  'onUnclean',
+  'hookTimeout',
+  'watchdog',
+  'actors',
+  'onBelief',
+] as const;
 
 /** The options, checked. */
 export interface Resolved {
@@ -115,17 +145,7 @@ export function checkOptions(options: ShardsOptions): Resolved {
   checkNames('createShards', options, names);
   const name = checkName('the name of the shards', options.name, mostNameBytes);
   const { backend, own, weight = 1, zone, maxMoving = defaultMaxMoving, onUnclean } = options;
-  if (typeof backend?.open !== 'function') {
-    throw new InvalidOptionError(
-      `backend must be a store such as file(directory) from "incumbent/file", not ${describeValue(backend)}`,
-    );
-  }
-  const { leases } = backend;
-  if (leases === undefined) {
-    throw new InvalidOptionError(
-      `a store of the kind "${backend.kind}" cannot hold shards with these options`,
-    );
-  }
+  const leases = leasesOf(backend);
   if (own !== undefined && typeof own !== 'function') {
     throw new InvalidOptionError(`own must be a function, not ${describeValue(own)}`);
   }
@@ -135,6 +155,16 @@ export function checkOptions(options: ShardsOptions): Resolved {
         `${option} is for a process that owns shards: give it together with own`,
       );
     }
+  }
+  const { watchdog, actors, onBelief } = options;
+  if (watchdog !== undefined && watchdog !== 'kill') {
+    throw new InvalidOptionError(`watchdog is "kill" or left out, not ${describeValue(watchdog)}`);
+  }
+  if (actors !== undefined && actors !== 'self' && actors !== 'declared') {
+    throw new InvalidOptionError(`actors is "self" or "declared", not ${describeValue(actors)}`);
+  }
+  if (onBelief !== undefined && typeof onBelief !== 'function') {
+    throw new InvalidOptionError(`onBelief must be a function, not ${describeValue(onBelief)}`);
   }
   checkWhole('weight', weight, largestWeight);
   checkWhole('maxMoving', maxMoving, Number.MAX_SAFE_INTEGER);
@@ -157,6 +187,19 @@ export function checkOptions(options: ShardsOptions): Resolved {
     onUnclean: hooks as readonly ShardFenceHook<string | number>[],
     hookTimeoutMs: parseDuration('hookTimeout', options.hookTimeout ?? 30_000),
   };
+}
+
+/** @throws InvalidOptionError for a store that cannot hold shards */
+export function leasesOf(backend: Backend): Leases {
+  if (typeof backend?.open !== 'function') {
+    throw new InvalidOptionError(
+      `backend must be a store such as file(directory) from "incumbent/file", not ${describeValue(backend)}`,
+    );
+  }
+  if (backend.leases !== undefined) return backend.leases;
+  throw new InvalidOptionError(
+    `a store of the kind "${backend.kind}" cannot hold shards with these options`,
+  );
 }
 
 function checkWhole(name: string, value: unknown, most: number): void {

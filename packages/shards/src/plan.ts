@@ -33,6 +33,8 @@ export interface Situation {
   readonly alive: ReadonlySet<number>;
   /** The slots whose holders an operator keeps out. */
   readonly drained: ReadonlySet<number>;
+  /** By the numbers of shards: the slots that operators want them in. */
+  readonly pins?: ReadonlyMap<number, number>;
   /** How many shards may be asked for at a time, besides those that are overdue. */
   readonly maxMoving: number;
   /** Shards that were asked for long ago. Their work does not settle. */
@@ -131,7 +133,7 @@ function wantedSlots(situation: Situation): Int32Array {
  * @param places by shard: its place among them, or `nobody`
  */
 function wantedOf(
-  { ledger, alive, drained, avoided }: Situation,
+  { ledger, alive, drained, avoided, pins: pinned }: Situation,
   listed: readonly number[],
   places: ArrayLike<number>,
 ): Int32Array {
@@ -153,7 +155,13 @@ function wantedOf(
       tokens[place] = entry.token;
     }
   }
-  const wanted = assign(members, { owners, tokens });
+  const pins = new Int32Array(listed.length).fill(nobody);
+  const indexes = new Map(numbers.map((number, index) => [number, index]));
+  for (const [shard, number] of pinned ?? []) {
+    const place = places[shard] ?? nobody;
+    if (place !== nobody) pins[place] = indexes.get(number) ?? nobody;
+  }
+  const wanted = assign(members, { owners, tokens, pins });
   for (const [shard, number] of avoided ?? []) {
     const place = places[shard] ?? nobody;
     const index = wanted[place] ?? nobody;

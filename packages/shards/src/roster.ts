@@ -56,6 +56,11 @@ export class Roster implements Names<string | number> {
     return this.#names.filter((_name, number) => this.isListed(number));
   }
 
+  /** '': the number has no name. */
+  byNumber(): readonly string[] {
+    return [...this.#names];
+  }
+
   isListed(number: number): boolean {
     const name = this.#names[number] ?? '';
     return name !== '' && this.#numbers.get(name) === number && !this.#retired.has(number);

@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { RecordDamagedError, RecordTooNewError } from 'incumbent';
 import { describe, expect, it } from 'vitest';
 import { assign, nobody } from '../src/assign.ts';
-import type { Directory } from '../src/codec.ts';
+import type { Directory, Head } from '../src/codec.ts';
 import {
   decodeDirectory,
+  decodeHead,
   decodeSlot,
   encodeDirectory,
+  encodeHead,
   encodeSlot,
   pack,
   widthOf,
@@ -137,6 +139,49 @@ describe('a slot', () => {
       ofHundredWith10000: 293,
       ofThousandWith100000: 918,
     });
+  });
+});
+
+describe('the record of the election', () => {
+  const plain = { floors: new Map<number, bigint>(), numbers: 0, pins: new Map<number, string>() };
+
+  it('is read as it was written, with its floors and its pins', () => {
+    const someHead: fc.Arbitrary<Head> = fc.record({
+      slots: fc.integer({ min: 0, max: 4096 }),
+      list: fc.record({ count: fc.constant(1_000), digest: token }),
+      pins: fc
+        .array(fc.tuple(fc.integer({ min: 0, max: 999 }), fc.constantFrom('a', 'b', 'ü')))
+        .map((pins) => new Map(pins)),
+      numbers: fc.integer({ min: 0, max: 2 ** 20 }),
+      floors: fc
+        .array(fc.tuple(fc.integer({ min: 1, max: 40 }), token))
+        .map((floors) => new Map(floors)),
+    });
+    fc.assert(
+      fc.property(someHead, (head) => {
+        expect(decodeHead(encodeHead(head), 'it')).toEqual(head);
+      }),
+    );
+  });
+
+  it('is refused when it pins a shard that no list can have', () => {
+    const pins = new Map([[2 ** 20, 'a']]);
+    const head = { ...plain, slots: 1, list: { count: 4, digest: 0n }, pins };
+    expect(() => decodeHead(encodeHead(head), 'it')).toThrow('a pin of shard 1048576');
+  });
+
+  it('takes a byte or two for each pin beside the ids', () => {
+    const pins = new Map(Array.from({ length: 1_000 }, (_none, i) => [i * 100, `m${i % 2}`]));
+    const head = { ...plain, slots: 16, list: { count: 100_000, digest: 0n }, pins };
+    expect(encodeHead(head).length).toBeLessThan(2_050);
+  });
+
+  it('takes a few bytes for the floor of each slot', () => {
+    const floors = new Map(
+      Array.from({ length: 2_048 }, (_none, i) => [i + 1, 900_000n + BigInt(i)]),
+    );
+    const head = { ...plain, slots: 2_048, list: { count: 100_000, digest: 0n }, floors };
+    expect(encodeHead(head).length).toBeLessThan(6_000);
   });
 });
 
