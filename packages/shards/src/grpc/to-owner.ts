@@ -10,7 +10,7 @@ import { describeValue } from 'incumbent/internal';
 import type { Shards } from '../create-shards.ts';
 import { electionOf } from '../following.ts';
 
-/** What the client of one shard is to be made with. */
+/** The client of one shard is to be made with these. */
 export interface OwnerClientOptions<Module extends GrpcModule> {
   /** Makes calls carry the token of the shard: a server can tell that its term is an older one. */
   readonly interceptors: readonly InterceptorOf<Module>[];
