@@ -18,7 +18,7 @@ import type { Library } from './library.ts';
 import type { MemberPlan } from './member-process.ts';
 import { MemberProcess } from './member-process.ts';
 import type { Network, StoreTraits } from './store.ts';
-import { Link, Server } from './store.ts';
+import { damagedShards, Link, Server } from './store.ts';
 
 interface Scenario {
   readonly shards: number;
@@ -145,7 +145,8 @@ export class ShardsSimulation implements Simulation {
     const { record, earlier } = this.server.cell(name);
     const what = this.#random.pick(['set back', 'set back', 'deleted', 'damaged', 'unreadable']);
     if (what === 'deleted') this.#lose(what, name, undefined);
-    else if (what === 'damaged' && record) this.#lose(what, name, { ...record, shards: '////' });
+    else if (what === 'damaged' && record)
+      this.#lose(what, name, { ...record, shards: damagedShards });
     else if (what === 'unreadable') {
       this.#lose(what, name, record, true);
       // An operator deletes it.

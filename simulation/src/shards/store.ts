@@ -37,6 +37,9 @@ export interface StoreTraits {
 /** So many earlier records of each are kept, to be set back to. */
 const mostEarlier = 24;
 
+/** The shards of a record that is none of a slot. */
+export const damagedShards = '////';
+
 interface Cell {
   record: LeaseRecord | undefined;
   /** The record is none of ours: no read shows it. */
@@ -81,7 +84,8 @@ export class Server {
   swap(name: string, expected: unknown, next: LeaseRecord, writer: Owner): SwapResult {
     const cell = this.cell(name);
     if (cell.version !== expected) return { outcome: 'conflict' } as const;
-    if (cell.record !== undefined) cell.earlier.unshift(cell.record);
+    const { record } = cell;
+    if (record !== undefined && record.shards !== damagedShards) cell.earlier.unshift(record);
     cell.earlier.length = Math.min(cell.earlier.length, mostEarlier);
     cell.isDamaged = false;
     cell.record = next;
