@@ -23,6 +23,8 @@ import {
 } from 'incumbent/internal';
 import { largestWeight, mostShards } from './assign.ts';
 import type { Pins } from './pins.ts';
+import type { RosterPart } from './roster.ts';
+import { mostNumbers, namesInPart } from './roster.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
 
 /** The newest format that this version reads, and the one that it writes. */
@@ -156,7 +158,7 @@ function distancesOf(entries: readonly Pick<Entry, 'shard'>[]): readonly number[
   return entries.map(({ shard }, i) => shard - (entries[i - 1]?.shard ?? 0));
 }
 
-function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): readonly Entry[] {
+function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonly Entry[] {
   const toFence = new Map<number, Unfenced[]>();
   for (const { shard, id, token } of unfenced) {
     toFence.set(shard, [...(toFence.get(shard) ?? []), { id, token }]);
@@ -170,8 +172,9 @@ function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): 
     let shard = 0;
     for (const distance of group.shards) {
       shard += distance;
-      if (distance < 0 || shard >= count || entries.has(shard)) {
-        throw damaged(location, `shard ${shard} of ${count}`);
+      // It may be of a list before, which was longer.
+      if (distance < 0 || shard >= mostNumbers || entries.has(shard)) {
+        throw damaged(location, `shard ${shard}`);
       }
       entries.set(shard, { shard, token, state, unfenced: toFence.get(shard) ?? [] });
     }
@@ -181,10 +184,20 @@ function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): 
 
 // --- the record of the coordinator's election ---
 
-/** How many slots there are, which list their numbers refer to, and what operators asked for. */
+/**
+ * How many slots there are, which list their numbers refer to, and which tokens they may have, and the
+ * requests of operators.
+ */
 export interface Head {
   readonly slots: number;
   readonly list: ShardList;
+  /**
+   * By slot: the highest token that it was given, or may have been given. Written before the slot is
+   * given that token. So a slot that shows a lower one may have been set back.
+   */
+  readonly floors: ReadonlyMap<number, bigint>;
+  /** So many numbers were given to names, or are about to be. Written before a shard with one is granted. */
+  readonly numbers: number;
   readonly pins: Pins;
 }
 
@@ -193,6 +206,10 @@ interface HeadMessage {
   readonly slots: number;
   readonly count: number;
   readonly digest: bigint;
+  readonly top: bigint;
+  /** By slot, from 1: the distance of its token from `top`, and 1. 0: it has none. */
+  readonly behind: readonly bigint[];
+  readonly numbers: number;
   readonly pins: readonly PinMessage[];
 }
 
@@ -213,19 +230,44 @@ const headCodec: Codec<HeadMessage> = message<HeadMessage>({
   slots: field(2, int32),
   count: field(3, int32),
   digest: field(4, uint64),
+  top: field(5, uint64),
+  behind: repeated(6, uint64),
   pins: repeated(7, embedded(pinCodec)),
+  numbers: field(8, int32),
 });
 
-export function encodeHead({ slots, list: { count, digest }, pins }: Head): Uint8Array {
-  return headCodec.encode({ format: shardsFormat, slots, count, digest, pins: pinGroupsOf(pins) });
+export function encodeHead({ slots, list, floors, numbers, pins }: Head): Uint8Array {
+  let top = 0n;
+  let last = 0;
+  for (const [slot, token] of floors) {
+    if (token > top) top = token;
+    if (slot > last) last = slot;
+  }
+  const behind = Array.from({ length: last }, (_, i) => {
+    const token = floors.get(i + 1);
+    return token === undefined ? 0n : top - token + 1n;
+  });
+  return headCodec.encode({
+    format: shardsFormat,
+    ...{ slots, count: list.count, digest: list.digest, top, behind, numbers },
+    pins: pinGroupsOf(pins),
+  });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
 export function decodeHead(source: Uint8Array, location: string): Head {
-  const { slots, count, digest, pins } = decoded(headCodec, source, location);
+  const read = decoded(headCodec, source, location);
+  const { slots, count, digest, top, behind, numbers } = read;
   if (count < 1 || count > mostShards) throw damaged(location, `a count of ${count}`);
   if (slots < 0) throw damaged(location, `a number of ${slots} slots`);
-  return { slots, list: { count, digest }, pins: pinsOf(pins, count, location) };
+  if (numbers < 0 || numbers > mostNumbers) throw damaged(location, `${numbers} numbers`);
+  const floors = new Map<number, bigint>();
+  for (const [i, distance] of behind.entries()) {
+    if (distance > top + 1n) throw damaged(location, `a token of slot ${i + 1}`);
+    if (distance > 0n) floors.set(i + 1, top - distance + 1n);
+  }
+  const pins = pinsOf(read.pins, location);
+  return { slots, list: { count, digest }, floors, numbers, pins };
 }
 
 function pinGroupsOf(pins: Pins): readonly PinMessage[] {
@@ -236,14 +278,14 @@ function pinGroupsOf(pins: Pins): readonly PinMessage[] {
   return [...groups].map(([id, shards]) => ({ id, shards: distancesOf(shards) }));
 }
 
-function pinsOf(groups: readonly PinMessage[], count: number, location: string): Pins {
+function pinsOf(groups: readonly PinMessage[], location: string): Pins {
   const pins = new Map<number, string>();
   for (const { id, shards } of groups) {
     let shard = 0;
     for (const distance of shards) {
       shard += distance;
-      if (distance < 0 || shard >= count || pins.has(shard)) {
-        throw damaged(location, `a pin of shard ${shard} of ${count}`);
+      if (distance < 0 || shard >= mostNumbers || pins.has(shard)) {
+        throw damaged(location, `a pin of shard ${shard}`);
       }
       pins.set(shard, id);
     }
@@ -263,6 +305,8 @@ export interface Owner {
 /** A copy of who owns what. Nothing depends on it: a process asks its own term. */
 export interface Directory {
   readonly list: ShardList;
+  /** Differs when the names in the list do. 0 for shards without names. */
+  readonly digest: bigint;
   /** The highest token when it was written: a directory with a higher one is newer. */
   readonly highest: bigint;
   readonly members: readonly Owner[];
@@ -284,6 +328,9 @@ interface DirectoryMessage {
   readonly tokens: readonly bigint[];
   /** For each shard the index of its token. */
   readonly chosen: Uint8Array;
+  /** How many numbers the columns have. */
+  readonly size: number;
+  readonly names: bigint;
 }
 
 const ownerCodec: Codec<Owner> = message<Owner>({
@@ -301,10 +348,12 @@ const directoryCodec: Codec<DirectoryMessage> = message<DirectoryMessage>({
   owners: field(6, bytes),
   tokens: repeated(7, uint64),
   chosen: field(8, bytes),
+  size: field(9, int32),
+  names: field(10, uint64),
 });
 
 export function encodeDirectory(directory: Directory): Uint8Array {
-  const { list, highest, members, owners, tokens } = directory;
+  const { list, digest, highest, members, owners, tokens } = directory;
   const known = [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
   const indexes = new Map(known.map((token, index) => [token, index]));
   return directoryCodec.encode({
@@ -319,51 +368,65 @@ export function encodeDirectory(directory: Directory): Uint8Array {
       Array.from(tokens, (token) => indexes.get(token) ?? 0),
       widthOf(known.length - 1),
     ),
+    ...{ size: owners.length, names: digest },
   });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
 export function decodeDirectory(source: Uint8Array, location: string): Directory {
   const read = decoded(directoryCodec, source, location);
-  const { count, digest, highest, members } = read;
+  const { count, digest, highest, members, size } = read;
   if (count < 1 || count > mostShards) throw damaged(location, `a count of ${count}`);
+  if (size < 0 || size > mostNumbers) throw damaged(location, `a size of ${size}`);
   let before = 0n;
   const known = read.tokens.map((distance) => {
     before += distance;
     return before;
   });
-  const owners = unpack(read.owners, widthOf(members.length), count, location);
-  const chosen = unpack(read.chosen, widthOf(known.length - 1), count, location);
+  const owners = unpack(read.owners, widthOf(members.length), size, location);
+  const chosen = unpack(read.chosen, widthOf(known.length - 1), size, location);
   if (owners.some((owner) => owner > members.length)) throw damaged(location, 'an owner');
   if (chosen.some((index) => index >= known.length)) throw damaged(location, 'a token');
   return {
     list: { count, digest },
-    ...{ highest, members },
+    ...{ digest: read.names, highest, members },
     owners: owners.map((owner) => owner - 1),
     tokens: BigUint64Array.from(chosen, (index) => known[index] ?? 0n),
   };
 }
 
-// --- the names of shards ---
+// --- the names ---
 
-interface NamesMessage {
+interface PartMessage {
   readonly format: number;
   readonly names: readonly string[];
+  /** Each is the distance from the one before. */
+  readonly retired: readonly number[];
 }
 
-const namesCodec: Codec<NamesMessage> = message<NamesMessage>({
+const partCodec: Codec<PartMessage> = message<PartMessage>({
   format: field(1, int32),
   names: repeated(2, string),
+  retired: repeated(3, int32),
 });
 
-/** @param names sorted */
-export function encodeNames(names: readonly string[]): Uint8Array {
-  return namesCodec.encode({ format: shardsFormat, names });
+export function encodePart({ names, retired }: RosterPart): Uint8Array {
+  const places = [...retired].sort((a, b) => a - b);
+  const distances = places.map((place, i) => place - (places[i - 1] ?? 0));
+  return partCodec.encode({ format: shardsFormat, names, retired: distances });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
-export function decodeNames(source: Uint8Array, location: string): readonly string[] {
-  return decoded(namesCodec, source, location).names;
+export function decodePart(source: Uint8Array, location: string): RosterPart {
+  const { names, retired } = decoded(partCodec, source, location);
+  if (names.length > namesInPart) throw damaged(location, `a number of ${names.length} names`);
+  let place = 0;
+  const places = retired.map((distance) => {
+    place += distance;
+    if (distance < 0 || place >= names.length) throw damaged(location, `a retired name ${place}`);
+    return place;
+  });
+  return { names, retired: new Set(places) };
 }
 
 // --- columns ---

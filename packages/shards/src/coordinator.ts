@@ -1,18 +1,20 @@
 import type { Term } from 'incumbent';
-import type { LeaseRecord } from 'incumbent/backend';
+import { ElectionError, RecordDamagedError } from 'incumbent';
+import type { LeaseRecord, Reading } from 'incumbent/backend';
 import { drainOf, emptyLeaseRecord, uniqueId, vacated, Wakeup } from 'incumbent/internal';
 import { encodeSlot } from './codec.ts';
 import type { Context } from './context.ts';
 import type { HeadRecord } from './head.ts';
-import type { Ledger } from './ledger.ts';
 import { isSealed, nextTokenIn, slotsIn } from './ledger.ts';
+import { ListKeeper } from './list-keeper.ts';
 import { sameList } from './lists.ts';
-import { Moves } from './moves.ts';
 import { pinnedSlots } from './pins.ts';
 import { plan } from './plan.ts';
 import { SeenSlot } from './seen-slot.ts';
+import { ledgerOf, ownedTwice, sameSealed, unreadableOf } from './seen-slots.ts';
 import type { Seal, SlotState } from './slot.ts';
-import { isLive, isOutranked, newSlot, ranOut, relisted, sameSeal, sealed } from './slot.ts';
+import { isLive, isOutranked, newSlot, ranOut, sameSeal, sealed } from './slot.ts';
+import { Spell } from './spell.ts';
 
 /** So many slots are made at first. */
 const firstSlots = 16;
@@ -27,7 +29,10 @@ const lostTokens = 1n << 20n;
 const proofEveryMs = 100;
 
 /** The shortest time between two looks that hints ask for. */
-const shortestGapMs = 20;
+const shortestGapMs = 5;
+
+/** The shortest time between two writes of one slot, if its holder does not write sooner. */
+const shortestPauseMs = 20;
 
 export interface CoordinatorOptions {
   readonly maxMoving: number;
@@ -46,6 +51,7 @@ export class Coordinator<Shard> {
   readonly #options: CoordinatorOptions;
   readonly #slots = new Map<number, SeenSlot>();
   readonly #wakeup = new Wakeup();
+  readonly #list: ListKeeper<Shard>;
   #look = 0;
   #isLookWanted = true;
   #lookedMs = 0;
@@ -55,13 +61,14 @@ export class Coordinator<Shard> {
     this.#context = context;
     this.#head = head;
     this.#options = options;
+    this.#list = new ListKeeper(context, head, () => this.#wakeup.raise());
     head.onRequests = () => this.#wakeup.raise();
   }
 
   /** Coordinates until the term must stop. Never rejects. */
   async run(term: Term): Promise<void> {
     const { clock, timing, onTrouble } = this.#context.options;
-    const spell = new Spell(this.#head.head?.slots ?? 0, clock.monotonicMs());
+    const spell = new Spell(this.#head.head, clock.monotonicMs());
     const { signal } = term;
     const unwatch = new Map<SeenSlot, () => void>();
     this.#isLookWanted = true;
@@ -71,6 +78,7 @@ export class Coordinator<Shard> {
         let waitMs = timing.retryBackoffMs;
         try {
           if (spell.slots === 0) await this.#makeRoom(spell, firstSlots, term);
+          await this.#list.keep(spell, signal);
           const slots = this.#slotsUpTo(spell.slots);
           for (const slot of slots) {
             if (!unwatch.has(slot)) unwatch.set(slot, this.#watch(slot));
@@ -126,7 +134,7 @@ export class Coordinator<Shard> {
   /** A look on a hint waits, so that a busy set costs a bounded number of them. */
   get #lookInMs(): number {
     const { clock, timing } = this.#context.options;
-    const gapMs = Math.min(timing.renewEveryMs, Math.max(shortestGapMs, 4 * this.#lookTookMs));
+    const gapMs = Math.min(timing.renewEveryMs, Math.max(shortestGapMs, this.#lookTookMs));
     return this.#lookedMs + gapMs - clock.monotonicMs();
   }
 
@@ -145,12 +153,36 @@ export class Coordinator<Shard> {
           if (reading instanceof Error) throw reading;
           slot.learn(reading, look);
         } catch (error) {
-          onTrouble('reading a slot', error);
+          if (!(error instanceof RecordDamagedError)) onTrouble('reading a slot', error);
+          else this.#spoil(slot, error, look, reading);
         }
       }
     } finally {
       this.#lookTookMs = clock.monotonicMs() - sentMs;
     }
+  }
+
+  /** Only the shards of this slot stop. */
+  #spoil(slot: SeenSlot, error: Error, look: number, reading: Reading | Error): void {
+    const { onTrouble } = this.#context.options;
+    if (!slot.spoil(error, look, reading instanceof Error ? undefined : reading)) return;
+    onTrouble('reading a slot', this.#spoiltBy(slot, error));
+  }
+
+  #spoiltBy(slot: SeenSlot, error: Error): Error {
+    const { names } = this.#context.options;
+    const owned = slot.state?.entries.filter(isLive).map(({ shard }) => names.nameOf(shard));
+    const which = owned === undefined ? 'The shards that stand in no other slot' : 'Its shards';
+    const list = owned === undefined || owned.length === 0 ? '' : ` (${owned.join(', ')})`;
+    const name = this.#context.slotName(slot.number);
+    const why =
+      `the slot "${name}" cannot be read, so its process stops. ${which}${list} wait for one ` +
+      `lease, and then go to other processes. ${
+        slot.canReplace
+          ? 'The record is replaced by then'
+          : 'The record cannot be replaced: delete it by hand'
+      }`;
+    return new ElectionError('RECORD_DAMAGED', why, { cause: error });
   }
 
   // --- acting ---
@@ -160,7 +192,7 @@ export class Coordinator<Shard> {
    * @returns when the next ones may be due, in ms
    */
   async #act(spell: Spell, slots: readonly SeenSlot[], term: Term): Promise<number> {
-    const { clock, timing, names } = this.#context.options;
+    const { clock, timing } = this.#context.options;
     // A slot that this term has not seen may have any seal, and any entry.
     if (slots.some(({ lookTaken }) => lookTaken < spell.firstLook(this.#look))) {
       this.#isLookWanted = true;
@@ -175,6 +207,7 @@ export class Coordinator<Shard> {
     if (term.signal.aborted) return 0;
     const nowMs = clock.monotonicMs();
     this.#doubt(spell, slots, nowMs);
+    spell.seeLost(slots, nowMs, this.#longestMs(slots));
     spell.seal ??= drawSeal(slots, this.#context.options.random());
     const { seal } = spell;
     if (slots.some(({ state }) => state !== undefined && isOutranked(seal, state.seal))) {
@@ -187,6 +220,7 @@ export class Coordinator<Shard> {
     // A reading shows that the last write has not landed, and it still may.
     for (const slot of slots) {
       const { sent, lookTaken, lookAtWrite } = slot;
+      if (slot.damage !== undefined && !slot.canReplace) continue;
       if (sent !== undefined && lookTaken > lookAtWrite) this.#write(slot, sent.state, sent.record);
     }
     let waitMs = timing.renewEveryMs;
@@ -194,23 +228,22 @@ export class Coordinator<Shard> {
       waitMs = Math.min(waitMs, Math.max(1, ms));
     };
     this.#seal(spell, slots, seal);
-    for (const slot of slots) {
+    const readable = slots.filter(({ damage }) => damage === undefined);
+    for (const slot of readable) {
       // The end of a write wakes this loop.
       if (!sameSealed(slot, seal) && !slot.isWriting) due(slot.pausedUntilMs - nowMs);
     }
-    if (!isSealed(ledgerOf(slots), seal, spell.slots)) return waitMs;
+    const unreadable = unreadableOf(slots);
+    if (!isSealed(ledgerOf(slots), seal, spell.slots, unreadable)) return waitMs;
     spell.sealedAtLook ??= this.#look;
-    this.#vacate(slots, due);
-    const others = slots.filter(({ state }) => state && !sameList(state.list, names.list));
-    if (others.length > 0) {
-      this.#relist(others);
-      return waitMs;
-    }
-    if (this.#lacksRoom(slots)) {
+    spell.seeLive(slots);
+    this.#vacate(readable, due);
+    this.#repair(spell, slots, seal, due);
+    if (this.#lacksRoom(readable)) {
       await this.#makeRoom(spell, Math.min(mostSlots, 2 * spell.slots), term);
       return 0;
     }
-    this.#move(spell, slots, seal, due);
+    this.#move(spell, slots, seal, term, due);
     this.#options.onChange(slots);
     return waitMs;
   }
@@ -233,8 +266,8 @@ export class Coordinator<Shard> {
   #seal(spell: Spell, slots: readonly SeenSlot[], seal: Seal): void {
     let areAllTold = true;
     for (const slot of slots) {
-      const { state, record } = slot;
-      if (state === undefined || record === undefined) continue;
+      const { state, record, damage } = slot;
+      if (state === undefined || record === undefined || damage !== undefined) continue;
       if (sameSeal(state.seal, seal) && state.slots === spell.slots) continue;
       areAllTold = false;
       this.#write(slot, sealed(state, seal, spell.slots), record);
@@ -242,7 +275,7 @@ export class Coordinator<Shard> {
     if (!areAllTold) return;
     const { names, timing } = this.#context.options;
     for (const slot of slots) {
-      if (slot.state !== undefined) continue;
+      if (slot.state !== undefined || slot.damage !== undefined) continue;
       const election = this.#context.slotName(slot.number);
       const empty = emptyLeaseRecord(election, uniqueId(), timing.leaseMs);
       this.#write(slot, newSlot(seal, spell.slots, names.list), slot.record ?? empty);
@@ -265,7 +298,10 @@ export class Coordinator<Shard> {
       if (settlesMs > 0) untilMs = Math.max(untilMs, nowMs + settlesMs);
     }
     if (spell.sawTokens === undefined) spell.sawTokens = highest > 0n;
-    const isMissing = slots.some(({ state, number }) => state === undefined && number <= spell.old);
+    const isMissing = slots.some(
+      ({ state, damage, number }) =>
+        state === undefined && damage === undefined && number <= spell.old,
+    );
     if (isMissing && highest > 0n) untilMs = Math.max(untilMs, nowMs + leaseMs);
     // Nothing is granted while it doubts, so one skip is enough for all that was lost meanwhile.
     if (untilMs > nowMs && spell.doubtsUntilMs <= nowMs) spell.tokenFloor = highest + lostTokens;
@@ -291,18 +327,38 @@ export class Coordinator<Shard> {
     }
   }
 
-  /** Its holder has gone. So the numbers in it may refer to the present list from here on. */
-  #relist(slots: readonly SeenSlot[]): void {
-    const { names } = this.#context.options;
+  /** A record that cannot be read is replaced, once its holder cannot believe any more. */
+  #repair(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
+    const { clock, timing, names } = this.#context.options;
     for (const slot of slots) {
-      const { record, state } = slot;
-      if (record === undefined || record.holding !== undefined || state === undefined) continue;
-      if (slot.sent !== undefined || state.entries.some(isLive)) continue;
-      this.#write(slot, relisted(state, names.list), record);
+      if (slot.damage === undefined || slot.isWriting) continue;
+      const leftMs = this.#longestMs(slots) - slot.spoiltMs;
+      if (leftMs > 0) {
+        due(leftMs);
+        continue;
+      }
+      const election = this.#context.slotName(slot.number);
+      const { state, record = emptyLeaseRecord(election, uniqueId(), timing.leaseMs) } = slot;
+      const holder = record.holding?.candidate.id;
+      const vacant = vacated(record, false, { nonce: uniqueId(), wallMs: clock.wallMs() });
+      const left = state !== undefined && holder !== undefined ? ranOut(state, holder) : state;
+      if (slot.canReplace) {
+        const empty = newSlot(seal, spell.slots, names.list);
+        this.#write(slot, left === undefined ? empty : sealed(left, seal, spell.slots), vacant);
+        due(slot.pausedUntilMs - clock.monotonicMs());
+      } else if (holder !== undefined) {
+        [slot.record, slot.state] = [vacant, left];
+      }
     }
   }
 
-  #move(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
+  #move(
+    spell: Spell,
+    slots: readonly SeenSlot[],
+    seal: Seal,
+    term: Term,
+    due: (ms: number) => void,
+  ): void {
     const { clock, timing, names } = this.#context.options;
     const nowMs = clock.monotonicMs();
     // A look from before the last seal may show a shard with its former owner.
@@ -324,7 +380,9 @@ export class Coordinator<Shard> {
     for (const slot of slots) {
       const { record, state, number } = slot;
       if (record?.holding === undefined || state === undefined) continue;
-      if (!state.presence.joined) continue;
+      if (!state.presence.joined || slot.damage !== undefined) continue;
+      // It has read the record of the election before this list took the place of its own.
+      if (!sameList(state.list, names.list)) continue;
       if (slot.silentMs < 3 * timing.renewEveryMs) alive.add(number);
       const { id } = record.holding.candidate;
       if (drainOf(this.#head.record, id, clock.wallMs()) !== undefined) drained.add(number);
@@ -340,20 +398,63 @@ export class Coordinator<Shard> {
     if (!situation.mayGrant) return;
     const doubts = nowMs < spell.doubtsUnknownUntilMs;
     if (doubts) due(spell.doubtsUnknownUntilMs - nowMs);
+    const { lost } = spell;
+    if (lost !== undefined) due(spell.lostUntilMs - nowMs);
     const writes = plan({
-      ...{ seal, slots: spell.slots, shards: names.list.count, ledger: ledgerOf(slots) },
+      ...{ seal, slots: spell.slots, ledger: ledgerOf(slots) },
+      ...this.#list.shardsOf(spell, slots),
       ...{ alive, drained, pins, doubts, tokenFloor: spell.tokenFloor },
+      ...(lost !== undefined && { lost }),
+      unreadable: unreadableOf(slots),
       maxMoving: this.#options.maxMoving,
       ...situation,
     });
     // `#act` has looked at all seals.
     if (writes === 'outranked') return;
+    const next = new Map<number, bigint>();
     for (const [number, state] of writes) {
       const slot = slots[number - 1];
       if (slot?.record === undefined) continue;
+      if (slot.pausedUntilMs > nowMs) {
+        due(slot.pausedUntilMs - nowMs);
+        continue;
+      }
+      // The next coordinator has to know that the slot has this token, even if the slot is set back.
+      if (state.highest > (slot.state?.highest ?? 0n)) {
+        if ((this.#head.noted.floors.get(number) ?? 0n) < state.highest) {
+          next.set(number, state.highest);
+          continue;
+        }
+      }
       this.#write(slot, state, slot.record);
-      if (slot.pausedUntilMs > nowMs) due(slot.pausedUntilMs - nowMs);
     }
+    this.#note(spell, slots, next, term);
+  }
+
+  /** The record of the election says first which tokens the slots are given. Then they are. */
+  #note(
+    spell: Spell,
+    slots: readonly SeenSlot[],
+    next: ReadonlyMap<number, bigint>,
+    term: Term,
+  ): void {
+    if (!spell.isNoting) spell.next = next;
+    // With the grants that were sent just now: each write of the record counts from here on.
+    const { names } = this.#context.options;
+    this.#head.note(spell.floorsOf(slots), names.size);
+    const isNoted = next.size === 0 && names.size <= this.#head.noted.numbers;
+    if (spell.isNoting || isNoted) return;
+    spell.isNoting = true;
+    const { onTrouble } = this.#context.options;
+    term
+      .proclaim({})
+      .catch((error: unknown) => {
+        if (!term.signal.aborted) onTrouble('noting the next tokens', error);
+      })
+      .finally(() => {
+        spell.isNoting = false;
+        this.#wakeup.raise();
+      });
   }
 
   /** One write at a time for each slot, and a pause between two, so that its holder can renew. */
@@ -370,7 +471,7 @@ export class Coordinator<Shard> {
       const tookMs = clock.monotonicMs() - sentMs;
       slot.isWriting = false;
       slot.lookAtWrite = this.#look;
-      const pauseMs = Math.min(timing.retryBackoffMs, Math.max(shortestGapMs, 4 * tookMs));
+      const pauseMs = Math.min(timing.retryBackoffMs, Math.max(shortestPauseMs, 4 * tookMs));
       slot.pausedUntilMs = clock.monotonicMs() + pauseMs;
       this.#wakeup.raise();
     };
@@ -392,38 +493,6 @@ export class Coordinator<Shard> {
   }
 }
 
-/** The state of one term of a coordinator. */
-class Spell {
-  readonly sinceMs: number;
-  /** The slots that were there when the term began. */
-  readonly old: number;
-  readonly moves = new Moves();
-  slots: number;
-  seal: Seal | undefined;
-  /** Nothing is granted before then, monotonic. */
-  doubtsUntilMs: number = Number.NEGATIVE_INFINITY;
-  /** No shard that stands nowhere is granted before then, monotonic. */
-  doubtsUnknownUntilMs: number = Number.NEGATIVE_INFINITY;
-  tokenFloor = 0n;
-  /** The last look that began before all slots had the seal. */
-  sealedAtLook: number | undefined;
-  /** Shards had owners before this term. */
-  sawTokens: boolean | undefined;
-  #firstLook: number | undefined;
-
-  constructor(slots: number, sinceMs: number) {
-    this.slots = slots;
-    this.old = slots;
-    this.sinceMs = sinceMs;
-  }
-
-  /** The first look of this term. */
-  firstLook(present: number): number {
-    this.#firstLook ??= present;
-    return this.#firstLook;
-  }
-}
-
 /** @param draw orders marks with one number, 0 ≤ x < 1 */
 function drawSeal(slots: readonly SeenSlot[], draw: number): Seal {
   let highest = 0n;
@@ -431,29 +500,6 @@ function drawSeal(slots: readonly SeenSlot[], draw: number): Seal {
     if (state !== undefined && state.seal.number > highest) highest = state.seal.number;
   }
   return { number: highest + 1n, nonce: `${draw.toFixed(6)} ${uniqueId()}` };
-}
-
-/** Then one of the two slots was set back. */
-function ownedTwice(slots: readonly SeenSlot[]): boolean {
-  const owned = new Set<number>();
-  for (const { state } of slots) {
-    for (const entry of state?.entries ?? []) {
-      if (!isLive(entry)) continue;
-      if (owned.has(entry.shard)) return true;
-      owned.add(entry.shard);
-    }
-  }
-  return false;
-}
-
-function sameSealed({ state }: SeenSlot, seal: Seal): boolean {
-  return state !== undefined && sameSeal(state.seal, seal);
-}
-
-function ledgerOf(slots: readonly SeenSlot[]): Ledger {
-  return new Map(
-    slots.flatMap(({ number, known }) => (known === undefined ? [] : [[number, known] as const])),
-  );
 }
 
 function withShards(record: LeaseRecord, state: SlotState): LeaseRecord {

@@ -161,16 +161,16 @@ class ShardsHandle implements Shards {
     this.#watch = new DirectoryWatch(this.#context);
     // Requests for many shards wait for many owners.
     setMaxListeners(0, this.#closing.signal);
-    offerFollowing(
-      this,
-      (shard) =>
-        new OwnerElection({
-          name: `${name}, shard ${shard}`,
-          ...{ timing: this.timing, number: names.numberOf(shard), watch: this.#watch },
-          wallMs: () => clock.wallMs(),
-          closed: this.#closing.signal,
-        }),
-    );
+    offerFollowing(this, (shard) => {
+      // Checks that it may be in the list.
+      names.numberOf(shard);
+      return new OwnerElection({
+        name: `${name}, shard ${shard}`,
+        ...{ timing: this.timing, numberOf: () => names.numberOf(shard), watch: this.#watch },
+        wallMs: () => clock.wallMs(),
+        closed: this.#closing.signal,
+      });
+    });
     this.#head = new HeadRecord(name, names.list);
     const { kind, description, limits } = backend;
     // Checks the candidate, the clock and the name.
@@ -340,6 +340,7 @@ class ShardsHandle implements Shards {
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof ListDiffersError) {
+          if (!error.canReplace) throw error;
           const isFree = await isAbandoned(this.#context, signal).catch((failed: unknown) => {
             if (isIncurable(failed)) throw failed;
             if (!signal.aborted) onTrouble('reading the slots', failed);

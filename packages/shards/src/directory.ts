@@ -5,9 +5,8 @@ import type { Directory, Owner } from './codec.ts';
 import { decodeDirectory, encodeDirectory } from './codec.ts';
 import type { Context } from './context.ts';
 import { requireList } from './head.ts';
-import { keepNames } from './kept-names.ts';
+import type { Names } from './lists.ts';
 import type { SeenSlot } from './seen-slot.ts';
-import type { ShardList } from './slot.ts';
 import { isLive } from './slot.ts';
 
 /** The shortest time between two writes of it. */
@@ -22,7 +21,6 @@ export class DirectoryWriter<Shard> {
   #nonce: string | undefined;
   #lookedMs: number = Number.NEGATIVE_INFINITY;
   #isWriting = false;
-  #areNamesKept = false;
   #writing: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
 
@@ -41,21 +39,19 @@ export class DirectoryWriter<Shard> {
     // Another coordinator that was late may have replaced it, or somebody has deleted it.
     const isFresh = clock.monotonicMs() < this.#lookedMs + timing.leaseMs;
     if (this.#closing.signal.aborted) return;
-    if (isFresh && signatureOf(slots) === this.#written) return;
+    if (isFresh && this.#signatureOf(slots) === this.#written) return;
     this.#wanted = slots;
     if (this.#isWriting) return;
     this.#isWriting = true;
     this.#writing = this.#write();
   }
 
-  async #keepNames(signal: AbortSignal): Promise<void> {
-    if (this.#areNamesKept) return;
-    try {
-      await keepNames(this.#context, signal);
-      this.#areNamesKept = true;
-    } catch (error) {
-      this.#context.options.onTrouble('keeping the names of the shards', error);
-    }
+  /** Differs when the directory would. Each change of the entries counts. */
+  #signatureOf(slots: readonly SeenSlot[]): string {
+    const states = slots.map(
+      ({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`,
+    );
+    return [this.#context.options.names.digest, ...states].join('\n');
   }
 
   async #write(): Promise<void> {
@@ -66,8 +62,7 @@ export class DirectoryWriter<Shard> {
     while (this.#wanted !== undefined && !closing.aborted) {
       const slots = this.#wanted;
       this.#wanted = undefined;
-      const signature = signatureOf(slots);
-      await this.#keepNames(stop);
+      const signature = this.#signatureOf(slots);
       try {
         const { version, record: found } = await this.#context.ask(
           'reading the directory',
@@ -81,7 +76,7 @@ export class DirectoryWriter<Shard> {
         const record = {
           ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
           shards: Buffer.from(
-            encodeDirectory(directoryOf(this.#context.options.names.list, slots)),
+            encodeDirectory(directoryOf(this.#context.options.names, slots)),
           ).toString('base64'),
         };
         const result = await this.#context.ask('writing the directory', stop, (signal) =>
@@ -101,10 +96,18 @@ export class DirectoryWriter<Shard> {
 }
 
 /** The owner of each shard, by these slots. */
-export function directoryOf(list: ShardList, slots: readonly SeenSlot[]): Directory {
+export function directoryOf(
+  { list, digest, size: known }: Pick<Names<unknown>, 'list' | 'digest' | 'size'>,
+  slots: readonly SeenSlot[],
+): Directory {
   const members: Owner[] = [];
-  const owners = new Int32Array(list.count).fill(nobody);
-  const tokens = new BigUint64Array(list.count);
+  // With those that are in the list no more, and have an owner still.
+  const size = Math.max(
+    known,
+    ...slots.map(({ state }) => 1 + (state?.entries.at(-1)?.shard ?? -1)),
+  );
+  const owners = new Int32Array(size).fill(nobody);
+  const tokens = new BigUint64Array(size);
   let highest = 0n;
   for (const { number, record, state } of slots) {
     if (state === undefined) continue;
@@ -118,14 +121,7 @@ export function directoryOf(list: ShardList, slots: readonly SeenSlot[]): Direct
       tokens[entry.shard] = entry.token;
     }
   }
-  return { list, highest, members, owners, tokens };
-}
-
-/** Differs when the directory would. Each change of the entries counts. */
-function signatureOf(slots: readonly SeenSlot[]): string {
-  return slots
-    .map(({ record, state }) => `${record?.holding ? record.token : ''} ${state?.changes}`)
-    .join('\n');
+  return { list, digest, highest, members, owners, tokens };
 }
 
 /** The last look at the directory. */
@@ -189,6 +185,9 @@ export class DirectoryWatch {
     const source = Buffer.from(record.shards, 'base64');
     const directory = decodeDirectory(source, `the directory of "${name}"`);
     requireList(name, names.list, directory.list);
+    if (names.size < directory.owners.length || names.digest !== directory.digest) {
+      await this.#context.roster?.read(signal);
+    }
     return directory;
   }
 

@@ -32,7 +32,8 @@ export function electionOf(shards: object, shard: string | number): Election {
 export interface OwnerElectionOptions {
   readonly name: string;
   readonly timing: Timing;
-  readonly number: number;
+  /** Asked each time: the list may change. */
+  readonly numberOf: () => number;
   readonly watch: DirectoryWatch;
   readonly wallMs: () => number;
   /** Aborts when the handle is closed. */
@@ -81,9 +82,10 @@ export class OwnerElection implements Followed {
   }
 
   #viewOf({ directory, error }: Sight): View {
-    const { number, wallMs } = this.#options;
+    const { numberOf, wallMs } = this.#options;
     const sinceUnixMs = wallMs();
     if (error !== undefined) return { state: 'unknown', sinceUnixMs, error };
+    const number = numberOf();
     const owner = directory?.members[directory.owners[number] ?? nobody];
     const token = directory?.tokens[number] ?? 0n;
     if (owner === undefined) return { state: 'vacant', sinceUnixMs };

@@ -1,6 +1,7 @@
 /**
  * The record of the coordinator's election, as far as shards are concerned: how many slots there are,
- * and which list their numbers refer to. Only a coordinator that still holds its lease changes it.
+ * which list their numbers refer to, and which tokens the slots may have. Only a coordinator that still
+ * holds its lease changes it.
  */
 import type { Term } from 'incumbent';
 import { InvalidOptionError } from 'incumbent';
@@ -8,7 +9,7 @@ import type { LeaseRecord } from 'incumbent/backend';
 import type { Head } from './codec.ts';
 import { decodeHead, encodeHead } from './codec.ts';
 import type { Extended, Extension } from './extended-store.ts';
-import { describeList, sameList } from './lists.ts';
+import { areAkin, describeList, sameList } from './lists.ts';
 import { pinsIn } from './pins.ts';
 import type { ShardList } from './slot.ts';
 
@@ -26,16 +27,23 @@ export function headIn(record: LeaseRecord | undefined, name: string): Head | un
 /** Other processes share another list of shards under this name. */
 export class ListDiffersError extends InvalidOptionError {
   override readonly name: string = 'ListDiffersError';
+  /** This list can take the place of the other one when no process has that any more. */
+  readonly canReplace: boolean;
 
   constructor(name: string, own: ShardList, theirs: ShardList) {
+    const [mine, yours] = [describeList(own), describeList(theirs)];
+    const canReplace = areAkin(own, theirs);
     const differ =
-      own.count === theirs.count
+      mine === yours
         ? `both lists have ${own.count} shards, with different names`
-        : `this process has ${describeList(own)}, and the others have ${describeList(theirs)}`;
+        : `this process has ${mine}, and the others have ${yours}`;
     super(
       `"${name}" has another list of shards: ${differ}. This process owns nothing, and nothing was ` +
-        'moved. Give all processes one list, or stop those with the other one first',
+        (canReplace
+          ? 'moved. Give all processes one list, or stop those with the other one first'
+          : 'moved. Shards with names and shards with numbers cannot share a name: use another one'),
     );
+    this.canReplace = canReplace;
   }
 }
 
@@ -44,6 +52,8 @@ export function requireList(name: string, own: ShardList, theirs: ShardList): vo
   if (!sameList(own, theirs)) throw new ListDiffersError(name, own, theirs);
 }
 
+const nothing: Pick<Head, 'floors' | 'numbers'> = { floors: new Map(), numbers: 0 };
+
 /** Carries the head on from one coordinator to the next. */
 export class HeadRecord implements Extension<Head | undefined> {
   readonly #name: string;
@@ -51,6 +61,9 @@ export class HeadRecord implements Extension<Head | undefined> {
   #head: Head | undefined;
   #record: LeaseRecord | undefined;
   #wantedSlots = 0;
+  #wantedFloors: ReadonlyMap<number, bigint> | undefined;
+  #wantedNumbers = 0;
+  #noted: Pick<Head, 'floors' | 'numbers'> = nothing;
   #isNewList = false;
   /** Called after a read or write that shows other requests of operators. */
   onRequests: () => void = () => {};
@@ -69,6 +82,14 @@ export class HeadRecord implements Extension<Head | undefined> {
     return this.#record;
   }
 
+  /**
+   * As the last confirmed write of this term has told them. A read is no proof of them: it may have
+   * been sent before that write.
+   */
+  get noted(): Pick<Head, 'floors' | 'numbers'> {
+    return this.#noted;
+  }
+
   /** No process with the old list is alive: the next win writes the own one. */
   takeOver(): void {
     this.#isNewList = true;
@@ -78,6 +99,12 @@ export class HeadRecord implements Extension<Head | undefined> {
   async raise(slots: number, term: Term): Promise<void> {
     this.#wantedSlots = slots;
     await term.proclaim({});
+  }
+
+  /** Each write from here on says that the slots may have these tokens, and names these numbers. */
+  note(floors: ReadonlyMap<number, bigint>, numbers: number): void {
+    this.#wantedFloors = floors;
+    this.#wantedNumbers = numbers;
   }
 
   decode(record: LeaseRecord | undefined): Head | undefined {
@@ -93,17 +120,25 @@ export class HeadRecord implements Extension<Head | undefined> {
     const isOurs = next.holding !== undefined;
     if (!isOurs) return head;
     const isWin = next.token !== record?.token;
-    if (isWin) this.#wantedSlots = 0;
+    if (isWin) {
+      this.#wantedSlots = 0;
+      this.#wantedFloors = undefined;
+      this.#wantedNumbers = 0;
+      this.#noted = nothing;
+    }
     if (!this.#isNewList) requireList(this.#name, this.#list, head.list);
     return {
       list: this.#list,
       slots: Math.max(head.slots, this.#wantedSlots),
+      floors: this.#wantedFloors ?? head.floors,
+      numbers: Math.max(head.numbers, this.#wantedNumbers),
       pins: pinsIn(head.pins, head.list, this.#list),
     };
   }
 
   onWritten(written: Extended<Head | undefined>): void {
     this.#note(written);
+    if (written.record?.holding !== undefined) this.#noted = written.state ?? nothing;
     this.#isNewList = false;
   }
 
@@ -132,6 +167,6 @@ export class HeadRecord implements Extension<Head | undefined> {
   }
 
   get #first(): Head {
-    return { slots: 0, list: this.#list, pins: new Map() };
+    return { slots: 0, list: this.#list, pins: new Map(), ...nothing };
   }
 }

@@ -4,7 +4,7 @@
  */
 export { createShards, type Shards } from './create-shards.ts';
 export { ListDiffersError } from './head.ts';
-export type { ShardsOptions } from './options.ts';
+export type { ShardSource, ShardsOptions } from './options.ts';
 export { listShards, observeShards, type ReadShardsOptions, readShards } from './read-shards.ts';
 export type { ShardFenceHook, ShardTakeover, ShardTerm, UncleanOwner } from './shard-term.ts';
 export type { ShardMemberStatus, ShardPin, ShardsStatus, UnreadableSlot } from './status.ts';

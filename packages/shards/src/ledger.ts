@@ -20,9 +20,16 @@ export type Ledger = ReadonlyMap<number, Known>;
 /**
  * True when every slot has this seal, for certain. Then no other coordinator can add an entry that
  * this one does not know.
+ * @param but slots that cannot be read. They count as `Lost`
  */
-export function isSealed(ledger: Ledger, seal: Seal, slots: number): boolean {
+export function isSealed(
+  ledger: Ledger,
+  seal: Seal,
+  slots: number,
+  but: ReadonlySet<number> = new Set(),
+): boolean {
   for (let slot = 1; slot <= slots; slot += 1) {
+    if (but.has(slot)) continue;
     const known = ledger.get(slot);
     if (known === undefined || !sameSeal(known.seen.seal, seal)) return false;
   }
@@ -37,8 +44,8 @@ export function slotsIn(ledger: Ledger, slots: number): number {
 /** How a shard stands. */
 export type Standing =
   | { readonly kind: 'owned' }
-  /** Nobody owns it, for certain. The next owner has to fence these. */
-  | { readonly kind: 'free'; readonly unfenced: readonly Unfenced[] }
+  /** Nobody owns it, for certain, since the term with this token. The next owner has to fence these. */
+  | { readonly kind: 'free'; readonly token: bigint; readonly unfenced: readonly Unfenced[] }
   /** It stands nowhere. It never had an owner, or its entry was lost. */
   | { readonly kind: 'unknown' };
 
@@ -62,10 +69,24 @@ export function standingsIn(ledger: Ledger, shards: number): readonly Standing[]
       if (other === undefined || other.token < entry.token) newest.set(entry.shard, entry);
     }
   }
-  for (const [shard, { unfenced }] of newest) {
-    if (standings[shard]?.kind === 'unknown') standings[shard] = { kind: 'free', unfenced };
+  for (const [shard, { token, unfenced }] of newest) {
+    if (standings[shard]?.kind === 'unknown') standings[shard] = { kind: 'free', token, unfenced };
   }
   return standings;
+}
+
+/** Grants that slots were given, and do not show: they were set back, or cannot be read. */
+export interface Lost {
+  /** Each of these grants had a lower token. */
+  readonly below: bigint;
+  /** Shards that had an owner since. Their grants are none of them. */
+  readonly but: ReadonlySet<number>;
+}
+
+/** True when a lost grant may have given the shard to a process that believes in it still. */
+export function mayBeLost(shard: number, standing: Standing, { below, but }: Lost): boolean {
+  if (below === 0n || standing.kind === 'owned' || but.has(shard)) return false;
+  return standing.kind === 'unknown' || standing.token < below;
 }
 
 /** Higher than every token that any slot was given, or may have been given. */

@@ -6,7 +6,6 @@ import { decodeSlot } from './codec.ts';
 import type { Context } from './context.ts';
 import { extendedStore } from './extended-store.ts';
 import { ListDiffersError, requireList } from './head.ts';
-import { sameList } from './lists.ts';
 import type { ShardTerm } from './shard-term.ts';
 import type { WorkSettings } from './shard-work.ts';
 import { Stay } from './stay.ts';
@@ -34,6 +33,8 @@ export class Member<Shard> {
   readonly #options: MemberOptions<Shard>;
   #held: Held<Shard> | undefined;
   #isLeaving = false;
+  #isLearning = false;
+  #isUnknown = false;
   #joining: Promise<Held<Shard> | undefined> = Promise.resolve(undefined);
 
   constructor(context: Context<Shard>, options: MemberOptions<Shard>) {
@@ -134,6 +135,8 @@ export class Member<Shard> {
     const head = await this.#context.readHead(signal);
     if (head === undefined || head.slots === 0) return undefined;
     requireList(name, names.list, head.list);
+    // So that it knows the shards that it will be granted.
+    if (names.size < head.numbers) await this.#context.roster?.read(signal);
     const readings = await this.#context.readSlots(head.slots, signal);
     const vacant = readings.flatMap((reading, i) => {
       if (reading instanceof Error) {
@@ -143,11 +146,11 @@ export class Member<Shard> {
       const { record } = reading;
       if (record?.shards === undefined || record.holding !== undefined) return [];
       try {
-        const slot = decodeSlot(
+        decodeSlot(
           Buffer.from(record.shards, 'base64'),
           `the slot "${this.#context.slotName(i + 1)}"`,
         );
-        return sameList(slot.list, names.list) ? [i + 1] : [];
+        return [i + 1];
       } catch (error) {
         // Damaged: the others will do. A newer format concerns all of them.
         if (!(error instanceof RecordDamagedError)) throw error;
@@ -156,6 +159,27 @@ export class Member<Shard> {
       }
     });
     return vacant[Math.floor(random() * vacant.length)];
+  }
+
+  /** A shard is new in the list. */
+  async #learnNames(stay: Stay<Shard>, signal: AbortSignal): Promise<void> {
+    const { clock, timing, onTrouble } = this.#context.options;
+    this.#isUnknown = true;
+    if (this.#isLearning) return;
+    this.#isLearning = true;
+    while (this.#isUnknown && !signal.aborted) {
+      this.#isUnknown = false;
+      try {
+        await this.#context.roster?.read(signal);
+        stay.wake();
+      } catch (error) {
+        // Its next confirmation finds the shard again.
+        if (!signal.aborted) onTrouble('reading the list of shards', error);
+      }
+      // Names that are lost are not read again and again.
+      await sleep(clock, timing.retryBackoffMs, signal).catch(() => {});
+    }
+    this.#isLearning = false;
   }
 
   /** @returns undefined when another process was faster */
@@ -168,6 +192,7 @@ export class Member<Shard> {
       list: names.list,
       ...{ weight, zone, settings, onChange },
       nameOf: (shard) => names.nameOf(shard),
+      onUnknown: () => void this.#learnNames(stay, signal),
     });
     const { kind, description, limits } = backend;
     const election = createElection<undefined>({
@@ -187,7 +212,10 @@ export class Member<Shard> {
       await election.close();
       signal.throwIfAborted();
       if (error instanceof NotElectedError) return undefined;
-      throw error;
+      if (!(error instanceof RecordDamagedError)) throw error;
+      // Damaged since it was read. Another slot will do.
+      this.#context.options.onTrouble('joining', error);
+      return undefined;
     }
   }
 }

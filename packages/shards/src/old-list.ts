@@ -1,3 +1,4 @@
+import { RecordDamagedError } from 'incumbent';
 import { sleep } from 'incumbent/internal';
 import type { Context } from './context.ts';
 import { SeenSlot } from './seen-slot.ts';
@@ -23,8 +24,16 @@ export async function isAbandoned<Shard>(
     let isHeld = false;
     for (const [i, reading] of readings.entries()) {
       const slot = slots[i] as SeenSlot;
-      if (reading instanceof Error) throw reading;
-      slot.learn(reading, look);
+      try {
+        if (reading instanceof Error) throw reading;
+        slot.learn(reading, look);
+      } catch (error) {
+        if (!(error instanceof RecordDamagedError)) throw error;
+        // Its holder cannot confirm any more.
+        slot.spoil(error, look, undefined);
+        isHeld ||= slot.spoiltMs < timing.leaseMs;
+        continue;
+      }
       const { record, state } = slot;
       if (record?.holding === undefined || slot.isOver) continue;
       // A process with this list may be waiting, too. It holds no slot yet.

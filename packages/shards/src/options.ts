@@ -13,8 +13,11 @@ import type { Leases } from 'incumbent/backend';
 import { checkName, checkNames, describeValue, timingNames } from 'incumbent/internal';
 import { largestWeight } from './assign.ts';
 import type { Names } from './lists.ts';
-import { namesOf } from './lists.ts';
+import { namesOf } from './names.ts';
 import type { ShardFenceHook, ShardTerm } from './shard-term.ts';
+
+/** Tells the names of all shards, in any order. All processes give one that tells the same. */
+export type ShardSource = () => Promise<readonly string[]> | readonly string[];
 
 /** The options of `createShards`. The durations of `TimingOptions` are among them. */
 export interface ShardsOptions<Shard extends string | number = string | number>
@@ -27,10 +30,13 @@ export interface ShardsOptions<Shard extends string | number = string | number>
   /** Where the shards are kept: `postgres(pool)`, `file(directory)`, … */
   readonly backend: Backend;
   /**
-   * How many shards there are, with the numbers from 0. Or their names, in any order. All processes
-   * give the same. 1 to 100,000.
+   * How many shards there are, with the numbers from 0. Or their names, in any order. 1 to 100,000. All
+   * processes give the same.
+   *
+   * Or a function that tells their names: the shards are those that it told last. The coordinator calls
+   * it in every renewal interval. When it rejects, or tells no name, the list stays as it is.
    */
-  readonly shards: Shard extends number ? number : readonly string[];
+  readonly shards: Shard extends number ? number : readonly string[] | ShardSource;
   /**
    * The work for one shard, from when this process owns it. It goes on until `term.signal` aborts.
    * When it returns or throws sooner, the shard goes to another process, if there is one. Left out:

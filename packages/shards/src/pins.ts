@@ -2,6 +2,7 @@
  * Pins: an operator wants a shard at one member. The coordinator honours them when it assigns shards.
  * Whether a shard is free does not depend on them.
  */
+import { areAkin } from './lists.ts';
 import type { SeenSlot } from './seen-slot.ts';
 import type { ShardList, SlotState } from './slot.ts';
 import { isLive } from './slot.ts';
@@ -12,10 +13,10 @@ export type Pins = ReadonlyMap<number, string>;
 /** The record of the election is written in each renewal, with all pins in it. */
 export const mostPins = 1_000;
 
-/** The pins that mean the same in another list. Those of named shards do not: numbers change there. */
+/** The pins that mean the same in another list. Shards with names keep their numbers. */
 export function pinsIn(pins: Pins, from: ShardList, to: ShardList): Pins {
-  if (from.digest === to.digest && from.count <= to.count) return pins;
-  if (from.digest !== 0n || to.digest !== 0n) return new Map();
+  if (!areAkin(from, to)) return new Map();
+  if (to.digest !== 0n || from.count <= to.count) return pins;
   return new Map([...pins].filter(([shard]) => shard < to.count));
 }
 

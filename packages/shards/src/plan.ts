@@ -4,8 +4,8 @@
  */
 import type { Member } from './assign.ts';
 import { assign, nobody } from './assign.ts';
-import type { Ledger, Standing } from './ledger.ts';
-import { isSealed, nextTokenIn, standingsIn } from './ledger.ts';
+import type { Ledger, Lost, Standing } from './ledger.ts';
+import { isSealed, mayBeLost, nextTokenIn, standingsIn } from './ledger.ts';
 import type { Grant, Seal, SlotState, Unfenced } from './slot.ts';
 import {
   askedFor,
@@ -22,7 +22,12 @@ export interface Situation {
   readonly seal: Seal;
   /** How many slots there are. */
   readonly slots: number;
+  /** All numbers that may be granted are below it. */
   readonly shards: number;
+  /** False: the shard is in the list no more. It is asked for, and then it has no owner. */
+  readonly isListed?: (shard: number) => boolean;
+  /** These numbers and higher ones are of shards that never had an owner. */
+  readonly newFrom?: number;
   readonly ledger: Ledger;
   /** The slots whose holders have lately renewed. The others are granted nothing. */
   readonly alive: ReadonlySet<number>;
@@ -38,6 +43,10 @@ export interface Situation {
   readonly mayMove: boolean;
   /** True: an entry may have been lost. A shard that stands nowhere is not granted yet. */
   readonly doubts: boolean;
+  /** Shards that a lost grant may have given away are not granted yet. */
+  readonly lost?: Lost;
+  /** Slots that cannot be read. */
+  readonly unreadable?: ReadonlySet<number>;
   /** No token is this one or lower. */
   readonly tokenFloor: bigint;
   /** Shards that a holder gave up without being asked, with its slot. Another one has them, if it can. */
@@ -51,10 +60,10 @@ export type Writes = ReadonlyMap<number, SlotState>;
 
 /** @returns `outranked` when another coordinator has a higher seal: begin again, or leave */
 export function plan(situation: Situation): Writes | 'outranked' {
-  const { ledger, seal, slots } = situation;
+  const { ledger, seal, slots, isListed } = situation;
   for (const { seen } of ledger.values()) if (isOutranked(seal, seen.seal)) return 'outranked';
-  if (!isSealed(ledger, seal, slots)) return sealing(situation);
-  const standings = standingsIn(ledger, situation.shards);
+  if (!isSealed(ledger, seal, slots, situation.unreadable)) return sealing(situation);
+  const standings = standingsIn(ledger, sizeOf(situation));
   const wanted = wantedSlots(situation);
   const token = nextTokenIn(ledger, situation.tokenFloor);
   const grants = grantsIn(situation, standings, wanted, token);
@@ -62,8 +71,9 @@ export function plan(situation: Situation): Writes | 'outranked' {
   const writes = new Map<number, SlotState>();
   for (const [number, { seen, sent }] of ledger) {
     // One write at a time: the next one needs to know what became of it.
-    if (sent.length > 0) continue;
+    if (sent.length > 0 || situation.unreadable?.has(number) === true) continue;
     let next = forgotten(seen, elsewhere(ledger, number));
+    if (isListed !== undefined) next = forgotten(next, unlisted(next, isListed));
     next = askedNoMore(askedFor(next, asked), kept);
     const own = grants.get(number);
     if (own !== undefined) next = granted(next, own);
@@ -72,23 +82,65 @@ export function plan(situation: Situation): Writes | 'outranked' {
   return writes;
 }
 
-function sealing({ ledger, seal, slots }: Situation): Writes {
+function sealing({ ledger, seal, slots, unreadable }: Situation): Writes {
   const writes = new Map<number, SlotState>();
   for (const [number, { seen, sent }] of ledger) {
-    if (sent.length > 0 || sameSeal(seen.seal, seal)) continue;
+    if (sent.length > 0 || sameSeal(seen.seal, seal) || unreadable?.has(number) === true) continue;
     writes.set(number, sealed(seen, seal, slots));
   }
   return writes;
 }
 
+/** Slots may have entries of shards that are in the list no more. */
+function sizeOf({ ledger, shards }: Situation): number {
+  let size = shards;
+  for (const { seen, sent } of ledger.values()) {
+    for (const { entries } of [seen, ...sent])
+      size = Math.max(size, (entries.at(-1)?.shard ?? 0) + 1);
+  }
+  return size;
+}
+
+/** Entries that nobody asks for any more. Owners that have to be fenced stay known. */
+function unlisted(
+  { entries }: SlotState,
+  isListed: (shard: number) => boolean,
+): ReadonlySet<number> {
+  const gone = entries.filter(
+    ({ shard, state, unfenced }) => state === 'clean' && unfenced.length === 0 && !isListed(shard),
+  );
+  return new Set(gone.map(({ shard }) => shard));
+}
+
 /** For each shard the slot that is to have it, or `nobody`. */
 function wantedSlots(situation: Situation): Int32Array {
-  const { ledger, alive, drained, shards, avoided } = situation;
-  const pins = new Int32Array(shards).fill(nobody);
+  const { shards, isListed = () => true } = situation;
+  const listed: number[] = [];
+  for (let shard = 0; shard < shards; shard += 1) if (isListed(shard)) listed.push(shard);
+  const size = sizeOf(situation);
+  if (listed.length === 0) return new Int32Array(size).fill(nobody);
+  if (listed.length === size) return wantedOf(situation, listed, listed);
+  const places = new Int32Array(size).fill(nobody);
+  for (const [place, shard] of listed.entries()) places[shard] = place;
+  const wanted = new Int32Array(size).fill(nobody);
+  const numbers = wantedOf(situation, listed, places);
+  for (const [place, shard] of listed.entries()) wanted[shard] = numbers[place] ?? nobody;
+  return wanted;
+}
+
+/**
+ * @param listed the shards in the list
+ * @param places by shard: its place among them, or `nobody`
+ */
+function wantedOf(
+  { ledger, alive, drained, avoided, pins: pinned }: Situation,
+  listed: readonly number[],
+  places: ArrayLike<number>,
+): Int32Array {
   const members: Member[] = [];
   const numbers: number[] = [];
-  const owners = new Int32Array(shards).fill(nobody);
-  const tokens = new BigUint64Array(shards);
+  const owners = new Int32Array(listed.length).fill(nobody);
+  const tokens = new BigUint64Array(listed.length);
   for (const [number, { seen }] of ledger) {
     const { presence, entries } = seen;
     const isHere = presence.joined && alive.has(number);
@@ -97,22 +149,28 @@ function wantedSlots(situation: Situation): Int32Array {
     const index = members.push({ id: `${number}`, weight, zone, drained: isOut }) - 1;
     numbers.push(number);
     for (const entry of entries) {
-      if (!isLive(entry)) continue;
-      owners[entry.shard] = index;
-      tokens[entry.shard] = entry.token;
+      const place = places[entry.shard] ?? nobody;
+      if (!isLive(entry) || place === nobody) continue;
+      owners[place] = index;
+      tokens[place] = entry.token;
     }
   }
+  const pins = new Int32Array(listed.length).fill(nobody);
   const indexes = new Map(numbers.map((number, index) => [number, index]));
-  for (const [shard, number] of situation.pins ?? []) pins[shard] = indexes.get(number) ?? nobody;
+  for (const [shard, number] of pinned ?? []) {
+    const place = places[shard] ?? nobody;
+    if (place !== nobody) pins[place] = indexes.get(number) ?? nobody;
+  }
   const wanted = assign(members, { owners, tokens, pins });
   for (const [shard, number] of avoided ?? []) {
-    const index = wanted[shard] ?? nobody;
+    const place = places[shard] ?? nobody;
+    const index = wanted[place] ?? nobody;
     if (numbers[index] !== number) continue;
-    const owner = owners[shard] ?? nobody;
+    const owner = owners[place] ?? nobody;
     // Its owner keeps it for now, or balance would take it back at once.
     const isKept = owner !== nobody && members[owner]?.drained !== true;
     const other = isKept ? owner : emptiest(members, wanted, index);
-    if (other !== nobody) wanted[shard] = other;
+    if (other !== nobody) wanted[place] = other;
   }
   return wanted.map((index) => numbers[index] ?? nobody);
 }
@@ -132,7 +190,7 @@ function emptiest(members: readonly Member[], wanted: Int32Array, but: number): 
 }
 
 function grantsIn(
-  { ledger, doubts, resting }: Situation,
+  { ledger, doubts, lost, resting, newFrom = Number.POSITIVE_INFINITY }: Situation,
   standings: readonly Standing[],
   wanted: Int32Array,
   token: bigint,
@@ -141,7 +199,9 @@ function grantsIn(
   for (const [shard, standing] of standings.entries()) {
     const number = wanted[shard] ?? nobody;
     if (number === nobody || standing.kind === 'owned') continue;
-    if (standing.kind === 'unknown' && doubts) continue;
+    const isNew = standing.kind === 'unknown' && shard >= newFrom;
+    if (standing.kind === 'unknown' && doubts && !isNew) continue;
+    if (!isNew && lost !== undefined && mayBeLost(shard, standing, lost)) continue;
     if (resting?.has(shard) === true) continue;
     // That slot waits for an answer first.
     if (ledger.get(number)?.sent.length !== 0) continue;

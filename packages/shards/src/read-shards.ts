@@ -15,9 +15,10 @@ import {
   Wakeup,
 } from 'incumbent/internal';
 import { headIn } from './head.ts';
-import { readNames } from './kept-names.ts';
 import { leasesOf, mostNameBytes } from './options.ts';
 import { Records } from './records.ts';
+import { Roster } from './roster.ts';
+import { RosterRecords } from './roster-records.ts';
 import { SeenSlot } from './seen-slot.ts';
 import type { ShardList } from './slot.ts';
 import type { ShardsStatus, UnreadableSlot } from './status.ts';
@@ -133,7 +134,7 @@ class ShardsReader {
   readonly #slots = new Map<number, SeenSlot>();
   readonly #head: Observation;
   readonly #tell: (what: string, error: unknown) => void;
-  #names: { readonly digest: bigint; readonly found: readonly string[] } | undefined;
+  #roster: RosterRecords | undefined;
   #looks = 0;
   /** Differs when the status of the last look does. */
   #signature = '';
@@ -165,22 +166,25 @@ class ShardsReader {
     const coordinator = isLed ? record?.holding?.candidate.id : undefined;
     const wallMs = clock.wallMs();
     const drains = (record?.drains ?? []).filter(({ untilUnixMs }) => untilUnixMs > wallMs);
-    const names = await this.#namesOf(head.list, signal);
+    const roster = await this.#rosterOf(head.list, signal);
+    const names = roster?.size ? roster.byNumber() : undefined;
     const told = { name, names, coordinator, drains, unreadable };
     const faults = unreadable.map(({ error }) => error.message);
     const { list, pins } = head;
-    this.#signature = textOf([told, faults, list, [...pins], slots.map(signOf)]);
-    return statusOf({ ...told, slots, pins, wallMs, list });
+    this.#signature = textOf([told, roster?.digest, faults, list, [...pins], slots.map(signOf)]);
+    // Before the names are written, their count is known.
+    const { count: size } = list;
+    const shards = roster?.size ? roster : { size, digest: 0n, isListed: () => true };
+    return statusOf({ ...told, shards, slots, pins, wallMs, list });
   }
 
-  /** They stay as long as the list does, so they are read until they are found. */
-  async #namesOf(list: ShardList, signal: AbortSignal): Promise<readonly string[] | undefined> {
+  /** The names of the shards, if they have some. */
+  async #rosterOf(list: ShardList, signal: AbortSignal): Promise<Roster | undefined> {
     if (list.digest === 0n) return undefined;
-    if (this.#names?.digest !== list.digest) {
-      const found = await readNames(this.#records, list, signal);
-      this.#names = found && { digest: list.digest, found };
-    }
-    return this.#names?.found;
+    // It only reads, so nothing asks for a list.
+    this.#roster ??= new RosterRecords(this.#records, new Roster(list, () => []));
+    await this.#roster.read(signal);
+    return this.#roster.roster;
   }
 
   async *observe(

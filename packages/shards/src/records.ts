@@ -43,9 +43,13 @@ export class Records<Options extends RecordsOptions = RecordsOptions> {
     return this.#open(`${this.options.name}/directory`);
   }
 
-  /** The names of the shards, for people. Nothing depends on it. */
-  get names(): LeaseStore {
-    return this.#open(`${this.options.name}/list`);
+  namesName(part: number): string {
+    return `${this.options.name}/list-${part}`;
+  }
+
+  /** Some of the names of the shards. */
+  names(part: number): LeaseStore {
+    return this.#open(this.namesName(part));
   }
 
   scope(election: string): Scope {

@@ -11,6 +11,13 @@ interface Sent {
   readonly expected: Version;
 }
 
+/** A record that is none of a slot. Its holder cannot confirm any more. */
+interface Damage {
+  readonly error: Error;
+  /** The first look that found it, monotonic. */
+  readonly sinceMs: number;
+}
+
 /**
  * One slot, as a coordinator sees it. It outlives the coordinator's term: the time for which a holder
  * was silent goes on counting.
@@ -36,7 +43,12 @@ export class SeenSlot {
   pausedUntilMs: number = Number.NEGATIVE_INFINITY;
   /** The time at which a loss was found, monotonic. */
   lostAtMs: number = Number.NEGATIVE_INFINITY;
+  /** Set while the record cannot be read. `state` is the last one that could, if there was one. */
+  damage: Damage | undefined;
+  /** The version is that of the damaged record, so that it can be replaced. */
+  canReplace = false;
   #changes = 0n;
+  #highest = 0n;
   #sinceMs: number = Number.POSITIVE_INFINITY;
 
   constructor(number: number, store: LeaseStore, scope: Scope) {
@@ -62,14 +74,39 @@ export class SeenSlot {
     // A write on an older version can land no more. If it has landed, this reading shows it.
     if (this.sent !== undefined && this.sent.expected !== version) this.sent = undefined;
     const changes = state?.changes ?? -1n;
-    if (changes < this.#changes && (state !== undefined || this.state !== undefined)) {
+    // Later changes may have reached the old number again. Only a grant raises the highest token.
+    const isOlder = changes < this.#changes || (state?.highest ?? 0n) < this.#highest;
+    if (isOlder && (state !== undefined || this.state !== undefined)) {
       this.lostAtMs = this.#scope.clock.monotonicMs();
     }
     this.#changes = state === undefined ? 0n : changes;
+    this.#highest = state?.highest ?? 0n;
+    this.damage = undefined;
+    // Its holder had its turn.
+    if (record?.nonce !== this.record?.nonce) this.pausedUntilMs = Number.NEGATIVE_INFINITY;
     this.lookTaken = look;
     this.record = record;
     this.state = state;
     this.version = version;
+  }
+
+  /**
+   * A look has found a record that is none of a slot.
+   * @param reading undefined: the store does not tell its version, so an operator has to delete the record
+   * @returns true when the slot could be read before
+   */
+  spoil(error: Error, look: number, reading: Reading | undefined): boolean {
+    if (this.isWriting || look <= this.lookAtWrite) return false;
+    const isNew = this.damage === undefined;
+    this.damage = { error, sinceMs: this.damage?.sinceMs ?? this.#scope.clock.monotonicMs() };
+    this.lookTaken = look;
+    this.canReplace = reading !== undefined;
+    if (reading === undefined) return isNew;
+    const { record, version } = reading;
+    if (this.sent !== undefined && this.sent.expected !== version) this.sent = undefined;
+    if (record !== undefined) this.record = record;
+    this.version = version;
+    return isNew;
   }
 
   /** Our write has replaced the version that it was made from. */
@@ -79,6 +116,8 @@ export class SeenSlot {
     this.state = state;
     this.version = version;
     this.#changes = state.changes;
+    this.#highest = state.highest;
+    this.damage = undefined;
     const { life } = this.#observation.sighting ?? {};
     const sighting = this.#observation.see({
       record,
@@ -91,6 +130,11 @@ export class SeenSlot {
   get known(): Known | undefined {
     if (this.state === undefined) return undefined;
     return { seen: this.state, sent: this.sent === undefined ? [] : [this.sent.state] };
+  }
+
+  /** How long the record could not be read, in ms. */
+  get spoiltMs(): number {
+    return this.damage === undefined ? 0 : this.#scope.clock.monotonicMs() - this.damage.sinceMs;
   }
 
   /** How long the holder has written nothing, in ms. */

@@ -27,7 +27,7 @@ export interface Unfenced {
 
 /** A shard in a slot. */
 export interface Entry {
-  /** Its number in the sorted list. */
+  /** Its number. It means this shard for ever. */
   readonly shard: number;
   /** Higher than that of every earlier term of this shard. */
   readonly token: bigint;
@@ -46,10 +46,10 @@ export interface Seal {
   readonly nonce: string;
 }
 
-/** The list that the numbers of shards refer to. */
+/** The shards that the processes of a set were given. */
 export interface ShardList {
   readonly count: number;
-  /** 0 for shards without names. */
+  /** 0 for shards without names. Other digests are of lists with names. */
   readonly digest: bigint;
 }
 
@@ -67,6 +67,7 @@ export interface SlotState {
   readonly seal: Seal;
   /** How many slots there are. They are never removed. */
   readonly slots: number;
+  /** The one that its holder was given, or the last one. */
   readonly list: ShardList;
   /** Grows with every change of the entries. If it falls, the slot was set back. */
   readonly changes: bigint;
@@ -142,17 +143,6 @@ export function forgotten(slot: SlotState, shards: ReadonlySet<number>): SlotSta
 }
 
 /**
- * From here on the numbers refer to another list. Only when nobody holds the slot. Numbered shards keep
- * their entries: their numbers are their names.
- */
-export function relisted(slot: SlotState, list: ShardList): SlotState {
-  require(!slot.entries.some(isLive), 'its holder may own shards of the list before');
-  const isNumbered = slot.list.digest === 0n && list.digest === 0n;
-  const entries = isNumbered ? slot.entries.filter(({ shard }) => shard < list.count) : [];
-  return changed({ ...slot, list }, entries);
-}
-
-/**
  * The stay ran out. May be written only where a candidate could take the lease: the holder cannot
  * believe any more.
  * @param id the holder's
@@ -168,8 +158,8 @@ export function ranOut(slot: SlotState, id: string): SlotState {
 
 // --- by the holder ---
 
-export function presented(slot: SlotState, presence: Presence): SlotState {
-  return { ...slot, presence };
+export function presented(slot: SlotState, presence: Presence, list: ShardList): SlotState {
+  return { ...slot, presence, list };
 }
 
 /**

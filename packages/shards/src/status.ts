@@ -1,6 +1,7 @@
 import type { Drain } from 'incumbent';
 import { drainOf } from 'incumbent/internal';
 import { directoryOf } from './directory.ts';
+import type { Names } from './lists.ts';
 import { byNumber } from './lists.ts';
 import type { Pins } from './pins.ts';
 import type { SeenSlot } from './seen-slot.ts';
@@ -26,9 +27,9 @@ export interface ShardMemberStatus extends ShardMember {
 /** The owner of each shard, as the slots of the processes show it. */
 export interface ShardsStatus extends ShardsView {
   readonly name: string;
-  /** True: the shards have names. Each is known here by its number: its place in their sorted list. */
+  /** True: the shards have names. Each is known here by its number, which it keeps for ever. */
   readonly isNamed: boolean;
-  /** By those numbers. Undefined: they have none, or more than 100 kB, or none was written yet. */
+  /** By those numbers, also of shards that are in the list no more. Undefined: they have none, or none yet. */
   readonly names: readonly string[] | undefined;
   /** The id of the process that decides who owns what. Undefined: there is none now. */
   readonly coordinator: string | undefined;
@@ -59,6 +60,8 @@ export interface UnreadableSlot {
 export interface Seen {
   readonly name: string;
   readonly list: ShardList;
+  /** The shards, by their numbers. */
+  readonly shards: Pick<Names<unknown>, 'size' | 'digest' | 'isListed'>;
   readonly names: readonly string[] | undefined;
   readonly slots: readonly SeenSlot[];
   readonly coordinator: string | undefined;
@@ -68,12 +71,13 @@ export interface Seen {
   readonly wallMs: number;
 }
 
-export function statusOf({ list, slots, pins, wallMs, ...told }: Seen): ShardsStatus {
+export function statusOf({ list, shards, slots, pins, wallMs, ...told }: Seen): ShardsStatus {
   const { drains } = told;
   // The holder of such a slot believes in nothing any more, although nobody has said so yet.
   const held = slots.filter((slot) => !slot.isOver);
   const bySlot = new Map(held.map((slot) => [slot.number, slot]));
-  const view = viewOf(directoryOf(list, held), byNumber(list));
+  const known = byNumber(list, shards);
+  const view = viewOf(directoryOf(known, held), known);
   const asked = held.flatMap(({ state }) => state?.entries.filter(isAsked) ?? []);
   return {
     ...view,

@@ -3,7 +3,6 @@ import type { LeaseRecord } from 'incumbent/backend';
 import { uniqueId } from 'incumbent/internal';
 import { decodeSlot, encodeSlot } from './codec.ts';
 import type { Extended, Extension } from './extended-store.ts';
-import { sameList } from './lists.ts';
 import type { ShardTerm } from './shard-term.ts';
 import type { WorkSettings } from './shard-work.ts';
 import { ShardWork } from './shard-work.ts';
@@ -15,7 +14,10 @@ export interface StayOptions<Shard> {
   readonly list: ShardList;
   readonly weight: number;
   readonly zone: string;
-  readonly nameOf: (number: number) => Shard;
+  /** Undefined: `onUnknown` is called, and the record is met again. */
+  readonly nameOf: (number: number) => Shard | undefined;
+  /** A shard was granted whose name this process has not read yet. `wake` when it has. */
+  readonly onUnknown: () => void;
   readonly settings: WorkSettings<Shard>;
   /** After each change of what this process owns or of its presence. */
   readonly onChange: () => void;
@@ -128,7 +130,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
       this.#sent.add(next.nonce);
       return this.#changed(state);
     }
-    if (holding === undefined) return presented(state, absent);
+    if (holding === undefined) return presented(state, absent, this.#options.list);
     const isOurs = next.token === this.#term?.token && next.holding === undefined;
     // All work has settled, and belief has ended: the term has seen to that.
     if (isOurs && this.#isSettled && !this.#wasSetBack) return leftBehind(state);
@@ -138,7 +140,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** The slot with all that this process has to say, for its next confirmation. */
   #changed(state: SlotState): SlotState {
     if (this.#term === undefined) return state;
-    return givenUp(fenced(presented(state, this.#presence), this.#fenced), this.#gaveUp);
+    const own = presented(state, this.#presence, this.#options.list);
+    return givenUp(fenced(own, this.#fenced), this.#gaveUp);
   }
 
   get isLost(): boolean {
@@ -171,12 +174,14 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
     const term = this.#term;
     const isOurs = record?.holding !== undefined && record.token === term?.token;
     if (!isOurs || state === undefined) return;
-    // A shard that was given up must not come back, by whatever order of answers.
-    if (state.changes < (this.#confirmed?.changes ?? 0n)) return;
+    // Written over a record that was set back. A late answer does not come this far.
+    if (state.changes < (this.#confirmed?.changes ?? 0n)) {
+      this.#loseSlot();
+      return;
+    }
     this.#sent.clear();
     this.#confirmed = state;
-    // By the list that the entries refer to: their numbers mean other shards in another one.
-    if (sameList(state.list, this.#options.list)) this.#meet(term as Term, state);
+    this.#meet(term as Term, state);
     this.#options.onChange();
   }
 
@@ -215,12 +220,18 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
         continue;
       }
       if (this.#gaveUp.get(shard) === entry.token) continue;
-      if (this.#presence.leaving || !term.isLeading() || term.signal.aborted) {
+      const isAsked = entry.state === 'asked';
+      if (isAsked || this.#presence.leaving || !term.isLeading() || term.signal.aborted) {
         this.#gaveUp.set(shard, entry.token);
         this.wake();
         continue;
       }
-      const begun = new ShardWork(this.#options.nameOf(shard), entry, term, this.#options.settings);
+      const name = this.#options.nameOf(shard);
+      if (name === undefined) {
+        this.#options.onUnknown();
+        continue;
+      }
+      const begun = new ShardWork<Shard>(name, entry, term, this.#options.settings);
       this.#works.set(shard, begun);
       void begun.run(entry, {
         onFenced: () => {

@@ -5,7 +5,6 @@ import { administer, checkName, checkSignalOption, drained, drainOf } from 'incu
 import type { Head } from './codec.ts';
 import { encodeHead } from './codec.ts';
 import { headIn } from './head.ts';
-import { byNumber } from './lists.ts';
 import { mostPins } from './pins.ts';
 import type { ReadShardsOptions } from './read-shards.ts';
 import { readShards, recordsOf } from './read-shards.ts';
@@ -152,8 +151,10 @@ function withPins(record: LeaseRecord, head: Head, pins: Head['pins']): LeaseRec
   return { ...record, shards: Buffer.from(encodeHead({ ...head, pins })).toString('base64') };
 }
 
-function numberIn({ shards, isNamed }: ShardsStatus, shard: number): number {
-  return byNumber({ count: shards, digest: isNamed ? 1n : 0n }).numberOf(shard);
+function numberIn(before: ShardsStatus, shard: number): number {
+  // Refuses a shard that there is not.
+  before.owner(shard);
+  return shard;
 }
 
 function requireMember({ name, members }: ShardsStatus, id: string): void {

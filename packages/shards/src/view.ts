@@ -41,18 +41,15 @@ export function viewOf<Shard extends string | number>(
   directory: Directory | undefined,
   names: Names<Shard>,
 ): ShardsView<Shard> {
-  const { count } = names.list;
-  const owners = directory?.owners ?? new Int32Array(count).fill(nobody);
+  const owners = directory?.owners ?? new Int32Array(0);
   const members = directory?.members ?? [];
+  const shards = names.all();
+  const unowned = shards.filter((shard) => (owners[names.numberOf(shard)] ?? nobody) === nobody);
   const owns = members.map(() => 0);
-  const unowned: Shard[] = [];
-  for (const [number, owner] of owners.entries()) {
-    if (owner === nobody) unowned.push(names.nameOf(number));
-    else owns[owner] = (owns[owner] ?? 0) + 1;
-  }
+  for (const owner of owners) if (owner !== nobody) owns[owner] = (owns[owner] ?? 0) + 1;
   return {
     members: members.map((member, index) => ({ ...member, owns: owns[index] ?? 0 })),
-    shards: count,
+    shards: shards.length,
     unowned,
     owner(shard) {
       const number = names.numberOf(shard);
@@ -63,9 +60,10 @@ export function viewOf<Shard extends string | number>(
     ownedBy(slot) {
       const index = members.findIndex((member) => member.slot === slot);
       if (index < 0) return [];
-      return [...owners.entries()].flatMap(([number, owner]) =>
-        owner === index ? [names.nameOf(number)] : [],
-      );
+      return [...owners.entries()].flatMap(([number, owner]) => {
+        const name = owner === index ? names.nameOf(number) : undefined;
+        return name === undefined ? [] : [name];
+      });
     },
   };
 }

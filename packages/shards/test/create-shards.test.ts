@@ -1,56 +1,11 @@
 import type { Clock } from 'incumbent';
 import { createElection, InvalidOptionError } from 'incumbent';
 import { memory } from 'incumbent/memory';
-import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
+import type { HeldOperation } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsView, ShardTerm } from '../src/index.ts';
 import { createShards, ListDiffersError } from '../src/index.ts';
-
-/** The members of one test, on one simulated store and clock. */
-class Group {
-  readonly clock = new SimulatedClock();
-  readonly store = new SimulatedLeaseStore({ clock: this.clock });
-  readonly members = new Map<string, Shards<number>>();
-  readonly troubles: string[] = [];
-  /** The terms that began, in order. */
-  readonly terms: { readonly id: string; readonly term: ShardTerm<number> }[] = [];
-
-  join(id: string, more: Partial<ShardsOptions<number>> = {}): Shards<number> {
-    const shards = createShards({
-      name: 'queues',
-      backend: this.store.connect().backend,
-      shards: 12,
-      clock: this.clock,
-      random: () => 0.5,
-      candidate: { id, addresses: [`${id}:80`] },
-      onTrouble: ({ what, error }) => this.troubles.push(`${what}: ${error}`),
-      own: async (_shard, term) => {
-        this.terms.push({ id, term });
-        await untilAborted(term.signal);
-      },
-      ...more,
-    });
-    shards.joined.catch(() => {});
-    this.members.set(id, shards);
-    return shards;
-  }
-
-  counts(): Readonly<Record<string, number>> {
-    return Object.fromEntries([...this.members].map(([id, shards]) => [id, shards.owned().length]));
-  }
-
-  async end(): Promise<void> {
-    const closed = Promise.all([...this.members.values()].map((shards) => shards.close()));
-    await this.clock.advance('5m');
-    await closed;
-  }
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-}
+import { Group, untilAborted } from './group.ts';
 
 let group: Group;
 beforeEach(() => {
@@ -293,6 +248,157 @@ describe('a list of shards', () => {
   });
 });
 
+describe('a list of names', () => {
+  let handles: Shards<string>[];
+  let spells: { readonly id: string; readonly shard: string; readonly term: ShardTerm<string> }[];
+
+  beforeEach(() => {
+    handles = [];
+    spells = [];
+  });
+  afterEach(async () => {
+    const closed = Promise.all(handles.map((each) => each.close()));
+    await group.clock.advance('1m');
+    await closed;
+  });
+
+  function open(id: string, more: Partial<ShardsOptions<string>>): Shards<string> {
+    const shards = createShards({
+      name: 'tenants',
+      backend: group.store.connect().backend,
+      clock: group.clock,
+      candidate: { id },
+      shards: ['acme', 'globex'],
+      onTrouble: ({ what, error }) => group.troubles.push(`${what}: ${error}`),
+      own: async (shard, term) => {
+        spells.push({ id, shard, term });
+        await untilAborted(term.signal);
+      },
+      ...more,
+    });
+    shards.joined.catch(() => {});
+    handles.push(shards);
+    return shards;
+  }
+
+  test('that changes keeps the owners that have to be fenced, and their tokens', async () => {
+    const way = group.store.connect();
+    open('a', { backend: way.backend });
+    await group.clock.advance('20s');
+    const tokens = new Map(spells.map(({ shard, term }) => [shard, term.token]));
+    expect(tokens.size).toBe(2);
+    way.outage = 'silent';
+    const fenced: string[] = [];
+    const b = open('b', {
+      shards: ['aaa', 'acme', 'globex'],
+      onUnclean: ({ id, token }, { shard, token: own }) => {
+        expect(token).toBe(tokens.get(shard));
+        expect(own).toBeGreaterThan(token);
+        expect(handles[0]?.owned()).toEqual([]);
+        fenced.push(`${id} ${shard}`);
+      },
+    });
+    await group.clock.advance('2m');
+    expect([...b.owned()].sort()).toEqual(['aaa', 'acme', 'globex']);
+    expect(fenced.sort()).toEqual(['a acme', 'a globex']);
+  });
+
+  test('that loses a name and gets it back keeps the owner of before to be fenced', async () => {
+    const way = group.store.connect();
+    open('a', { backend: way.backend });
+    await group.clock.advance('20s');
+    way.outage = 'silent';
+    const other = group.store.connect();
+    open('b', { shards: ['globex', 'hooli'], backend: other.backend });
+    await group.clock.advance('2m');
+    other.outage = 'silent';
+    const fenced: string[] = [];
+    const c = open('c', {
+      shards: ['acme'],
+      onUnclean: ({ id }, { shard }) => {
+        fenced.push(`${id} ${shard}`);
+      },
+    });
+    await group.clock.advance('2m');
+    expect(c.owned()).toEqual(['acme']);
+    expect(fenced).toEqual(['a acme']);
+  });
+
+  test('that a function tells changes while processes run, and no other shard moves', async () => {
+    let list = ['acme', 'globex', 'initech'];
+    const tell = { shards: async () => list };
+    const [a, b] = [open('a', tell), open('b', tell)];
+    await group.clock.advance('20s');
+    expect([...a.owned(), ...b.owned()].sort()).toEqual(list);
+    const before = spells.length;
+    expect(before).toBe(3);
+    const acme = spells.find(({ shard }) => shard === 'acme')!;
+
+    list = ['globex', 'hooli', 'initech'];
+    await group.clock.advance('10s');
+    expect([...a.owned(), ...b.owned()].sort()).toEqual(list);
+    expect(acme.term.signal.reason).toMatchObject({ reason: 'handed-over' });
+    expect(spells.slice(before).map(({ shard }) => shard)).toEqual(['hooli']);
+    expect((await settledWith(group, a.view())).shards).toBe(3);
+    expect((await settledWith(group, b.owner('hooli')))?.id).toBe(spells.at(-1)?.id);
+
+    list = ['acme', 'globex', 'hooli', 'initech'];
+    await group.clock.advance('10s');
+    expect([...a.owned(), ...b.owned()].sort()).toEqual(list);
+    expect(spells).toHaveLength(before + 2);
+    expect(spells.at(-1)?.shard).toBe('acme');
+    expect(spells.at(-1)?.term.token).toBeGreaterThan(acme.term.token);
+    expect(group.troubles).toEqual([]);
+  });
+
+  test('that cannot be told, or has no name in it, stays as it is', async () => {
+    let told: () => unknown = () => ['acme', 'globex'];
+    const a = open('a', { shards: () => told() as string[] });
+    await group.clock.advance('20s');
+    told = () => [];
+    await group.clock.advance('10s');
+    told = () => Promise.reject(new Error('no database'));
+    await group.clock.advance('10s');
+    told = () => ['acme', 'acme'];
+    await group.clock.advance('10s');
+    expect([...a.owned()].sort()).toEqual(['acme', 'globex']);
+    expect(spells).toHaveLength(2);
+    const said = group.troubles.join();
+    expect(said).toContain('1 to 100000 shards, and the list has 0');
+    expect(said).toContain('no database');
+    expect(said).toContain('names "acme" twice');
+  });
+
+  test('does not take the place of shards with numbers', async () => {
+    const way = group.store.connect();
+    group.join('a', { name: 'tenants', backend: way.backend });
+    await group.clock.advance('20s');
+    way.outage = 'silent';
+    await group.clock.advance('1m');
+    const b = open('b', {});
+    const refused = expect(b.joined).rejects.toThrow('cannot share a name');
+    await group.clock.advance('1m');
+    await refused;
+  });
+
+  test('is read by a process that owns nothing', async () => {
+    open('a', { shards: async () => ['acme', 'globex'] });
+    await group.clock.advance('20s');
+    const { own: _, ...client } = { own: undefined };
+    const asks = createShards({
+      name: 'tenants',
+      backend: group.store.connect().backend,
+      clock: group.clock,
+      shards: () => [],
+      ...client,
+    });
+    expect((await settledWith(group, asks.owner('globex')))?.id).toBe('a');
+    expect(await settledWith(group, asks.owner('hooli'))).toBeUndefined();
+    const closed = asks.close();
+    await settledWith(group, closed);
+  });
+});
+
 test('a process that owns nothing sees which process owns what', async () => {
   group.join('a');
   group.join('b');
@@ -408,31 +514,46 @@ test('a process that is closed while it wins a slot gives that back', async () =
 
 test('a coordinator whose writes have no answer waits for them', async () => {
   const way = group.store.connect();
-  let timers = 0;
-  const clock: Clock = {
-    monotonicMs: () => group.clock.monotonicMs(),
-    wallMs: () => group.clock.wallMs(),
-    setTimer: (run, ms) => {
-      timers += 1;
-      return group.clock.setTimer(run, ms);
-    },
-  };
+  const { clock, timers } = counting(group);
   group.join('a', { backend: way.backend, clock });
   await group.clock.advance('20s');
   void group.members.get('a')?.close();
   await group.clock.advance('20s');
   const next = group.store.connect();
+  next.hold('swap');
   group.join('b', { backend: next.backend, clock });
-  // It leads, and its seals hang.
-  for (let i = 0; i < 50 && !next.held.some(({ election }) => election.includes('/')); i += 1) {
-    if (i === 0) next.hold('swap');
-    for (const held of next.held) if (!held.election.includes('/')) held.answer();
+  // It leads, and its seals of vacant slots hang.
+  const isSeal = ({ election, next: record }: HeldOperation) =>
+    /[/][0-9]+$/.test(election) && record?.holding === undefined;
+  for (let i = 0; i < 50 && !next.held.some(isSeal); i += 1) {
+    for (const held of [...next.held]) if (!isSeal(held)) held.answer();
     await group.clock.advance('100ms');
   }
-  timers = 0;
+  expect(next.held.some(isSeal)).toBe(true);
+  const before = timers();
   await group.clock.advance('1s');
-  expect(timers).toBeLessThan(300);
+  expect(timers() - before).toBeLessThan(300);
   next.release('swap');
+});
+
+test('a coordinator waits for a holder whose record was set back, and does not ask all the time', async () => {
+  const { clock, timers } = counting(group);
+  group.join('a', { clock });
+  await group.clock.advance('5s');
+  const way = group.store.connect();
+  group.join('b', { backend: way.backend });
+  await group.clock.advance('20s');
+  const name = `queues/${group.slotOf('b')}`;
+  way.outage = 'silent';
+  await group.clock.advance('10s');
+  const record = group.store.record(name)!;
+  group.store.put(name, { ...record, token: record.token - 1n });
+  // The last write of the holder has stood for a lease, and the loss has not.
+  await group.clock.advance('8s');
+  expect(group.store.record(name)?.holding).toBeDefined();
+  const before = timers();
+  await group.clock.advance('1s');
+  expect(timers() - before).toBeLessThan(100);
 });
 
 describe('bad input is refused before anything is touched:', () => {
@@ -445,7 +566,11 @@ describe('bad input is refused before anything is touched:', () => {
     ['an empty list', { shards: [] }, /1 to 100000 shards, and the list has 0/],
     ['a name twice', { shards: ['a', 'b', 'a'] }, /names "a" twice/],
     ['a shard without a name', { shards: ['a', ''] }, /name of a shard must not be empty/],
-    ['something else', { shards: 'all' }, /a number such as 256, or a list of names, not "all"/],
+    [
+      'something else',
+      { shards: 'all' },
+      /256, a list of names, or a function that tells it, not "all"/,
+    ],
     ['no weight', { weight: 0 }, /weight must be a whole number from 1 to 1000, not 0/],
     ['a negative weight', { weight: -1 }, /not -1/],
     ['a weight that is too high', { weight: 1_001 }, /not 1001/],
@@ -467,6 +592,20 @@ describe('bad input is refused before anything is touched:', () => {
     expect(() => createShards({ ...good, backend })).toThrow('the kind "tape" cannot hold shards');
   });
 });
+
+/** A clock that counts the timers that are set. */
+function counting(of: Group): { readonly clock: Clock; readonly timers: () => number } {
+  let timers = 0;
+  const clock: Clock = {
+    monotonicMs: () => of.clock.monotonicMs(),
+    wallMs: () => of.clock.wallMs(),
+    setTimer: (run, ms) => {
+      timers += 1;
+      return of.clock.setTimer(run, ms);
+    },
+  };
+  return { clock, timers: () => timers };
+}
 
 /** Lets time pass until it has an answer. */
 async function settledWith<T>({ clock }: Group, promise: Promise<T>): Promise<T> {

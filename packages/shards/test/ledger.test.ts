@@ -113,7 +113,7 @@ describe('a ledger', () => {
     const again = granted(slot, [grant(0, 9n)]);
     const standing = (...slots: readonly (SlotState | Known)[]) =>
       standingsIn(ledgerOf(...slots), 4)[0];
-    expect(standing(left, slot)).toEqual({ kind: 'free', unfenced: [] });
+    expect(standing(left, slot)).toEqual({ kind: 'free', token: 5n, unfenced: [] });
     expect(standing(left, { seen: slot, sent: [again] })).toEqual({ kind: 'owned' });
     expect(standing({ seen: owned, sent: [ranOut(owned, 'a')] }, slot)).toEqual({ kind: 'owned' });
   });
@@ -122,7 +122,7 @@ describe('a ledger', () => {
     const first = ranOut(granted(slot, [grant(3, 5n)]), 'a');
     const second = leftBehind(fenced(granted(slot, [grant(3, 6n)]), new Map([[3, 6n]])));
     for (const ledger of [ledgerOf(first, second), ledgerOf(second, first)]) {
-      expect(standingsIn(ledger, 4)[3]).toEqual({ kind: 'free', unfenced: [] });
+      expect(standingsIn(ledger, 4)[3]).toEqual({ kind: 'free', token: 6n, unfenced: [] });
     }
     expect(standingsIn(ledgerOf(first), 4)[3]).toMatchObject({
       unfenced: [{ id: 'a', token: 5n }],

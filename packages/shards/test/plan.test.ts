@@ -40,7 +40,7 @@ class World {
   }
 
   join(number: number): void {
-    this.#change(number, (slot) => presented(slot, { ...absent, joined: true }));
+    this.#change(number, (slot) => presented(slot, { ...absent, joined: true }, slot.list));
     this.alive.add(number);
   }
 
@@ -300,5 +300,65 @@ describe('a coordinator', () => {
         expect(world.mostAsked).toBeLessThanOrEqual(3);
       }),
     );
+  });
+
+  it('leaves a shard that was given up where it is now, and does not move it once more', () => {
+    const world = worldOf(3, 6);
+    const [one, three] = [world.slots.get(1)!, world.slots.get(3)!];
+    const { shard, token } = one.entries[0]!;
+    world.slots.set(1, givenUp(one, new Map([[shard, token]])));
+    world.slots.set(3, granted(three, [{ shard, token: 100n, unfenced: [] }]));
+    world.settle({ avoided: new Map([[shard, 1]]) });
+    expect(world.entries.find((entry) => entry.shard === shard)).toMatchObject({ token: 100n });
+    expect(world.moves).toBe(0);
+  });
+
+  it('grants no shard that a lost grant may have given away, and all others', () => {
+    const world = worldOf(2, 4);
+    const one = world.slots.get(1)!;
+    const [first, second] = one.entries;
+    const tokens = new Map([first!, second!].map(({ shard, token }) => [shard, token]));
+    world.slots.set(1, givenUp(one, tokens));
+    const lost = { below: 100n, but: new Set([second!.shard]) };
+    world.settle({ lost, drained: new Set([1]) });
+    const live = world.entries.filter(isLive).map(({ shard }) => shard);
+    expect(live).not.toContain(first!.shard);
+    expect(live).toContain(second!.shard);
+    // It stands with a token that no lost grant had.
+    world.settle({ lost: { below: first!.token, but: new Set() } });
+    expect(world.entries.filter(isLive)).toHaveLength(4);
+  });
+
+  it('asks for shards that are in the list no more, and grants them to nobody', () => {
+    const world = worldOf(2, 4);
+    const isListed = (shard: number) => shard !== 2;
+    world.settle({ isListed });
+    expect(world.entries.map(({ shard }) => shard).sort()).toEqual([0, 1, 3]);
+    world.settle();
+    expect(world.entries.filter(isLive)).toHaveLength(4);
+  });
+
+  it('keeps a shard that is in the list no more while its owner has to be fenced', () => {
+    const world = worldOf(2, 4);
+    world.die(1);
+    world.vacate(1);
+    const left = world.entries.filter(({ state }) => state === 'unclean');
+    expect(left).toHaveLength(2);
+    world.settle({ isListed: (shard) => left.every((entry) => entry.shard !== shard) });
+    expect(world.entries.filter(({ unfenced }) => unfenced.length > 0)).toHaveLength(2);
+    world.settle();
+    expect(world.entries.filter(isLive).flatMap(({ unfenced }) => unfenced)).toHaveLength(2);
+  });
+
+  it('grants a new shard although others may be lost', () => {
+    const world = worldOf(2, 4);
+    const more = {
+      shards: 5,
+      newFrom: 4,
+      doubts: true,
+      lost: { below: 100n, but: new Set<number>() },
+    };
+    world.settle(more);
+    expect(world.entries.filter(isLive)).toHaveLength(5);
   });
 });

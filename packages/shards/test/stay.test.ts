@@ -17,15 +17,22 @@ const grant = (shard: number, token: bigint): Grant => ({ shard, token, unfenced
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 let begun: string[];
+let names: Set<number>;
+let unknown: number;
 let stay: Stay<number>;
 
 beforeEach(() => {
   begun = [];
+  names = new Set([0, 1, 2, 3]);
+  unknown = 0;
   stay = new Stay<number>({
     slotName: 'the slot',
     list,
     ...{ weight: 1, zone: '' },
-    nameOf: (number) => number,
+    nameOf: (number) => (names.has(number) ? number : undefined),
+    onUnknown: () => {
+      unknown += 1;
+    },
     onChange: () => {},
     settings: {
       ...{ name: 'queues', candidate: 'a' },
@@ -95,4 +102,36 @@ test('a shard that was given up is begun again with a higher token', async () =>
   await confirm(granted(left, [grant(0, 6n)]));
   expect(begun).toEqual(['0: 5', '0: 6']);
   expect(stay.isLost).toBe(false);
+});
+
+test('a confirmation over a record that was set back ends the stay', async () => {
+  const before = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [grant(0, 5n)]);
+  await confirm(granted(before, [grant(1, 6n)]));
+  // A hint has brought the old record, and the confirmation was made from it.
+  await confirm(before);
+  expect(stay.isLost).toBe(true);
+  expect(begun).toEqual(['0: 5', '1: 6']);
+  expect(stay.onRead({ record, state: before }, stay.onReading())?.nonce).not.toBe(record.nonce);
+});
+
+test('a shard whose name is not known yet begins when it is', async () => {
+  names.delete(1);
+  const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [
+    grant(0, 5n),
+    grant(1, 5n),
+  ]);
+  await confirm(owned);
+  expect([begun, unknown]).toEqual([['0: 5'], 1]);
+  names.add(1);
+  await confirm(owned);
+  expect(begun).toEqual(['0: 5', '1: 5']);
+});
+
+test('a shard that was asked for before its work began is given up at once', async () => {
+  const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [grant(0, 5n)]);
+  const asked = askedFor(owned, new Set([0]));
+  await confirm(asked);
+  expect(begun).toEqual([]);
+  const next = stay.follow({ record, state: asked }, { ...record, nonce: 'm' });
+  expect(next.entries).toMatchObject([{ shard: 0, state: 'clean' }]);
 });

@@ -25,6 +25,7 @@ import {
 } from '../src/slot.ts';
 
 const shard = 0;
+const list = { count: 1, digest: 0n };
 const numbers = [0, 1] as const;
 
 /** A slot in the store. Each writer knows for itself whether its reading is the newest. */
@@ -137,10 +138,8 @@ function choose(steps: readonly Step[], random: () => number): Step {
 
 /** Both slots are held, and sealed by a coordinator of before. */
 function begin(): World {
-  const slot = presented(newSlot({ number: 0n, nonce: '' }, 2, { count: 1, digest: 0n }), {
-    ...absent,
-    joined: true,
-  });
+  const empty = newSlot({ number: 0n, nonce: '' }, 2, list);
+  const slot = presented(empty, { ...absent, joined: true }, list);
   return {
     cells: numbers.map(() => ({ stays: 1, isHeld: true, slot })),
     holders: numbers.map(() => ({
@@ -213,7 +212,7 @@ function holderSteps(world: World, number: number, broken: Broken): Step[] {
       step('takes the slot', (after, me, mine) => {
         mine.stays += 1;
         mine.isHeld = true;
-        write(after, number, presented(mine.slot, { ...absent, joined: true }));
+        write(after, number, presented(mine.slot, { ...absent, joined: true }, list));
         me.believes = true;
         me.owns = undefined;
         me.ended = undefined;

@@ -25,7 +25,7 @@ export const guarantees = {
 export interface TermEntry {
   readonly process: MemberProcess;
   readonly shard: number;
-  readonly term: ShardTerm<number>;
+  readonly term: ShardTerm;
 }
 
 export class Guarantees {
@@ -41,7 +41,11 @@ export class Guarantees {
   readonly #standing = new Map<string, ReadonlySet<number>>();
   readonly #owned = new Set<number>();
 
-  constructor(world: World, coverage: Coverage, library: Library) {
+  readonly #keepsAll: boolean;
+
+  /** @param keepsAll no record is lost, and no shard leaves the list */
+  constructor(world: World, coverage: Coverage, library: Library, keepsAll: boolean) {
+    this.#keepsAll = keepsAll;
     this.#world = world;
     this.#coverage = coverage;
     this.#library = library;
@@ -99,6 +103,7 @@ export class Guarantees {
       this.#owned.add(shard);
       this.#coverage.count(`entries: ${state}`);
     }
+    if (!this.#keepsAll) return;
     for (const shard of this.#owned) {
       if ([...this.#standing.values()].some((shards) => shards.has(shard))) continue;
       this.#world.fail('standing', `shard ${shard} stands nowhere after a write of ${name}`);

@@ -27,6 +27,12 @@ const required: readonly string[] = [
   'fault: outage',
   'fault: hiccup',
   'fault: resign',
+  'fault: list',
+  'loss: set back',
+  'loss: deleted',
+  'loss: damaged',
+  'loss: unreadable',
+  'loss: a grant, for the next coordinator',
 ];
 
 /** Many shards, one lease for each process. */

@@ -4,7 +4,7 @@ import type { Random } from '../harness/random.ts';
 import type { TermEntry } from './guarantees.ts';
 import type { ShardsSimulation } from './simulation.ts';
 import type { Client, Link } from './store.ts';
-import { storeOf } from './store.ts';
+import { leasesOf } from './store.ts';
 
 /** How a process takes part. */
 export interface MemberPlan {
@@ -19,7 +19,9 @@ export class MemberProcess implements Client {
   readonly host: Host;
   readonly link: Link;
   readonly plan: MemberPlan;
-  readonly shards: Shards<number>;
+  readonly shards: Pick<Shards, 'owned' | 'joined' | 'drain' | 'close'>;
+  /** By the number of a shard. */
+  readonly term: (shard: number) => ShardTerm | undefined;
   alive = true;
   isLeaving = false;
   hasLeft = false;
@@ -47,19 +49,18 @@ export class MemberProcess implements Client {
     this.name = `${host.name}.${number}`;
     const { library, world, server, scenario } = sim;
     const { weight, zone } = plan;
-    this.shards = library.createShards({
+    const leases = leasesOf(library, world, server, scenario.store, this, (dead) =>
+      sim.isDead(dead),
+    );
+    const common = {
       name: 'set',
       backend: library.leaseBackend({
         kind: 'simulated',
         description: 'the simulated store',
-        openStore: ({ election }) =>
-          storeOf(library, world, server, scenario.store, this, election, (dead) =>
-            sim.isDead(dead),
-          ),
+        openStore: leases.open,
+        leases,
         guard: () => undefined,
       }),
-      shards: scenario.shards,
-      own: (shard, term) => this.#work(shard, term),
       candidate: { id: host.name },
       weight,
       ...(zone === undefined ? {} : { zone }),
@@ -75,7 +76,24 @@ export class MemberProcess implements Client {
       clock: host.clockOf(this),
       random: () => this.#random.next(),
       onTrouble: () => {},
-    });
+    };
+    if (scenario.isNamed) {
+      const shards = library.createShards({
+        ...common,
+        shards: () => this.#list(),
+        own: (name, term) => this.#work(Number(name.slice(1)), term),
+      });
+      this.shards = shards;
+      this.term = (shard) => shards.term(`s${shard}`);
+    } else {
+      const shards = library.createShards({
+        ...common,
+        shards: scenario.shards,
+        own: (shard, term) => this.#work(shard, term),
+      });
+      this.shards = shards;
+      this.term = (shard) => shards.term(shard);
+    }
     this.shards.joined.then(
       () => sim.coverage.count('joined'),
       () => {},
@@ -98,7 +116,17 @@ export class MemberProcess implements Client {
     void left.then(() => this.#sim.left(this));
   }
 
-  async #work(shard: number, term: ShardTerm<number>): Promise<void> {
+  /** The list, as a database tells it. */
+  async #list(): Promise<readonly string[]> {
+    const sim = this.#sim;
+    sim.coverage.count('lists told');
+    const names = [...sim.listed].map((shard) => `s${shard}`);
+    await this.#sleep(this.#random.next() * 0.1 * sim.scenario.leaseMs);
+    if (!sim.isQuiet && this.#random.chance(0.1)) throw new Error('the list cannot be told');
+    return names;
+  }
+
+  async #work(shard: number, term: ShardTerm): Promise<void> {
     const sim = this.#sim;
     const { leaseMs } = sim.scenario;
     const entry: TermEntry = { process: this, shard, term };

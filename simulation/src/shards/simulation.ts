@@ -3,8 +3,10 @@
  * ends with the first violation, or after faults have stopped, the shards are shared evenly, one more
  * process has joined, and all have left in good order.
  */
+
+import type { LeaseRecord } from 'incumbent/testing';
 import { Coverage } from '../harness/coverage.ts';
-import type { ClockErrors } from '../harness/host.ts';
+import type { ClockErrors, Owner } from '../harness/host.ts';
 import { Host } from '../harness/host.ts';
 import type { Simulation } from '../harness/mechanism.ts';
 import { Random } from '../harness/random.ts';
@@ -16,7 +18,7 @@ import type { Library } from './library.ts';
 import type { MemberPlan } from './member-process.ts';
 import { MemberProcess } from './member-process.ts';
 import type { Network, StoreTraits } from './store.ts';
-import { Link, Server } from './store.ts';
+import { damagedShards, Link, Server } from './store.ts';
 
 interface Scenario {
   readonly shards: number;
@@ -24,6 +26,10 @@ interface Scenario {
   readonly drift: number;
   readonly stopTimeoutMs: number;
   readonly maxMoving: number;
+  /** Shards have names, and the list of them changes. */
+  readonly isNamed: boolean;
+  /** Records of slots are set back and damaged by hand. */
+  readonly loses: boolean;
   readonly store: StoreTraits;
   readonly network: Network;
   readonly chaosMs: number;
@@ -49,6 +55,8 @@ export class ShardsSimulation implements Simulation {
   readonly scenario: Scenario;
   /** Faults are over. */
   isQuiet = false;
+  /** The shards that are in the list now. */
+  readonly listed: Set<number>;
   readonly #places: Place[] = [];
   readonly #random: Random;
   readonly #seed: number;
@@ -56,6 +64,11 @@ export class ShardsSimulation implements Simulation {
   /** The last place takes part at the end only. */
   readonly #late: Place;
   #lastNumber = 0;
+  /** Nothing else is lost before then. */
+  #nextLossMs = 0;
+  /** A slot that is set back when the next coordinator has won. */
+  #toSetBack: { readonly name: string; readonly record: LeaseRecord } | undefined;
+  #headToken = 0n;
 
   constructor(library: Library, seed: number, readable: boolean) {
     this.library = library;
@@ -64,10 +77,12 @@ export class ShardsSimulation implements Simulation {
     this.trace = new Trace(readable);
     this.world = new World(new Random(seed, 2), this.trace);
     this.server = new Server(this.world);
-    this.guarantees = new Guarantees(this.world, this.coverage, library);
-    this.server.onCommit = (name, record) => this.guarantees.onCommit(name, record);
+    this.scenario = drawScenario(new Random(seed, 3), new Random(seed, 4));
+    this.listed = new Set(Array.from({ length: this.scenario.shards }, (_, shard) => shard));
+    const { isNamed, loses } = this.scenario;
+    this.guarantees = new Guarantees(this.world, this.coverage, library, !isNamed && !loses);
+    this.server.onCommit = (name, record, writer) => this.#onCommit(name, record, writer);
     this.world.check = () => this.guarantees.check();
-    this.scenario = drawScenario(new Random(seed, 3));
     const count = 2 + this.#random.below(4);
     const isWeighted = this.#random.chance(0.3);
     const isZoned = !isWeighted && this.#random.chance(0.2);
@@ -82,6 +97,65 @@ export class ShardsSimulation implements Simulation {
       this.#places.push({ host, link, plan: { weight, zone }, process: undefined });
     }
     this.#late = this.#places.pop() as Place;
+  }
+
+  #onCommit(name: string, record: LeaseRecord, writer: Owner): void {
+    this.guarantees.onCommit(name, record);
+    if (!this.scenario.loses || this.isQuiet) return;
+    if (name === 'set' && record.token > this.#headToken) {
+      this.#headToken = record.token;
+      const loss = this.#toSetBack;
+      this.#toSetBack = undefined;
+      // Right after a win, and before the first look of that coordinator.
+      if (loss !== undefined)
+        this.#lose('a grant, for the next coordinator', loss.name, loss.record);
+    }
+    if (this.#toSetBack !== undefined || this.world.nowMs < this.#nextLossMs) return;
+    const [before] = this.server.cell(name).earlier;
+    const given = this.#highestIn(name, record);
+    if (given === undefined || given <= (this.#highestIn(name, before) ?? given)) return;
+    if (!this.#random.chance(0.1)) return;
+    // The coordinator dies before it has forgotten the shard in the slot of before.
+    const process = this.#members.find((each) => each === writer);
+    if (process === undefined || before === undefined) return;
+    this.#toSetBack = { name, record: before };
+    this.kill(process);
+  }
+
+  #highestIn(name: string, record: LeaseRecord | undefined): bigint | undefined {
+    if (record?.shards === undefined || !/\/\d+$/.test(name)) return undefined;
+    return this.library.decodeSlot(Buffer.from(record.shards, 'base64'), name).highest;
+  }
+
+  /** One loss at a time: those of before are over in two leases. */
+  #lose(what: string, name: string, record: LeaseRecord | undefined, isDamaged = false): void {
+    const { leaseMs, drift } = this.scenario;
+    this.#nextLossMs = this.world.nowMs + (3 * leaseMs) / (1 - drift);
+    this.coverage.count(`loss: ${what}`);
+    this.trace.add(this.world.nowMs, '-', 'loss', () => `${what}: ${name}`);
+    this.server.put(name, record, isDamaged);
+  }
+
+  #loss(): void {
+    if (this.world.nowMs < this.#nextLossMs || this.#toSetBack !== undefined) return;
+    const names = [...this.server.cells.keys()].filter((name) => /\/\d+$/.test(name));
+    const held = names.filter((name) => this.server.cell(name).record?.holding !== undefined);
+    if (held.length === 0) return;
+    const name = this.#random.pick(held);
+    const { record, earlier } = this.server.cell(name);
+    const what = this.#random.pick(['set back', 'set back', 'deleted', 'damaged', 'unreadable']);
+    if (what === 'deleted') this.#lose(what, name, undefined);
+    else if (what === 'damaged' && record)
+      this.#lose(what, name, { ...record, shards: damagedShards });
+    else if (what === 'unreadable') {
+      this.#lose(what, name, record, true);
+      // An operator deletes it.
+      const untilMs = this.world.nowMs + this.#random.next() * 2.5 * this.scenario.leaseMs;
+      this.world.at(untilMs, () => {
+        if (this.server.cell(name).isDamaged) this.server.put(name, undefined);
+        return true;
+      });
+    } else if (earlier.length > 0) this.#lose(what, name, this.#random.pick(earlier));
   }
 
   async run(): Promise<void> {
@@ -134,6 +208,8 @@ export class ShardsSimulation implements Simulation {
       [1, 'outage'],
       [2, 'hiccup'],
       [1, 'resign'],
+      [this.scenario.loses ? 3 : 0, 'loss'],
+      [this.scenario.isNamed ? 3 : 0, 'list'],
     ]);
     this.coverage.count(`fault: ${fault}`);
     this.trace.add(this.world.nowMs, host.name, `fault: ${fault}`, () => `${for_.toFixed(0)} ms`);
@@ -150,7 +226,9 @@ export class ShardsSimulation implements Simulation {
     else if (fault === 'kill after a write' && process !== undefined) {
       process.swapsUntilDeath = 1 + random.below(6);
     } else if (fault === 'drain' || fault === 'close') process?.leave(fault);
-    else if (fault === 'resign') process?.shards.term(random.below(this.scenario.shards))?.resign();
+    else if (fault === 'resign') process?.term(random.below(this.scenario.shards))?.resign();
+    else if (fault === 'loss') this.#loss();
+    else if (fault === 'list') this.#changeList();
     else if (fault === 'cut requests') {
       link.requestsCut = true;
       later(() => {
@@ -169,8 +247,17 @@ export class ShardsSimulation implements Simulation {
     }
   }
 
+  #changeList(): void {
+    const shard = this.#random.below(this.scenario.shards);
+    if (!this.listed.has(shard)) this.listed.add(shard);
+    else if (this.listed.size > 1) this.listed.delete(shard);
+  }
+
   async #calm(): Promise<void> {
     this.isQuiet = true;
+    for (const [name, { isDamaged }] of this.server.cells) {
+      if (isDamaged) this.server.put(name, undefined);
+    }
     this.trace.add(this.world.nowMs, '-', 'faults stop');
     this.server.outage = 'none';
     const { network } = this.scenario;
@@ -232,7 +319,7 @@ export class ShardsSimulation implements Simulation {
     try {
       const members = this.#members;
       const owned = members.map((process) => process.shards.owned().length);
-      const { shards } = this.scenario;
+      const shards = this.listed.size;
       const said = members.map(({ name }, i) => `${name}: ${owned[i]}`).join(', ');
       if (owned.reduce((sum, count) => sum + count, 0) !== shards) return said;
       const weights = members.reduce((sum, { plan }) => sum + plan.weight, 0);
@@ -260,7 +347,7 @@ export class ShardsSimulation implements Simulation {
       zones.set(plan.zone ?? '', zone);
     }
     return [...zones.values()].every(({ count, weight }) => {
-      const exact = (this.scenario.shards * weight) / weights;
+      const exact = (this.listed.size * weight) / weights;
       return count >= Math.floor(exact) && count <= Math.ceil(exact);
     });
   }
@@ -293,7 +380,7 @@ export class ShardsSimulation implements Simulation {
     let tooMany = 0;
     let tooFew = 0;
     for (const process of this.#members) {
-      const exact = (this.scenario.shards * process.plan.weight) / weights;
+      const exact = (this.listed.size * process.plan.weight) / weights;
       const count = owned.get(process) ?? 0;
       tooMany += Math.max(0, count - Math.ceil(exact));
       tooFew += Math.max(0, Math.floor(exact) - count);
@@ -383,7 +470,7 @@ export class ShardsSimulation implements Simulation {
   }
 }
 
-function drawScenario(random: Random): Scenario {
+function drawScenario(random: Random, others: Random): Scenario {
   const leaseMs = random.pick([3_000, 15_000, 60_000]);
   const drift = random.pick([0.02, 0.05, 0.1]);
   const shards = random.pick([1, 3, 8, 16, 24]);
@@ -392,9 +479,12 @@ function drawScenario(random: Random): Scenario {
     ...{ shards, leaseMs, drift },
     stopTimeoutMs: random.pick([0.5, 2]) * leaseMs,
     maxMoving: random.pick([1, 3, 100]),
+    isNamed: others.chance(0.2),
+    loses: others.chance(0.25),
     store: {
       hints: random.chance(0.7),
       proves: random.chance(0.2),
+      readsAll: others.chance(0.85),
       clockStepMs: random.chance(0.3) ? random.next() * 100 : undefined,
     },
     network: {

@@ -1,4 +1,6 @@
 /** A store of many records, and the way to it from one host. */
+
+import type { Leases } from 'incumbent/backend';
 import type {
   Actor,
   ActorProcess,
@@ -26,12 +28,24 @@ export interface Network {
 export interface StoreTraits {
   readonly hints: boolean;
   readonly proves: boolean;
+  /** It reads many records by one request, as most stores do. */
+  readonly readsAll: boolean;
   /** σ; undefined: it does not tell the age of a record. */
   readonly clockStepMs: number | undefined;
 }
 
+/** So many earlier records of each are kept, to be set back to. */
+const mostEarlier = 24;
+
+/** The shards of a record that is none of a slot. */
+export const damagedShards = '////';
+
 interface Cell {
   record: LeaseRecord | undefined;
+  /** The record is none of ours: no read shows it. */
+  isDamaged: boolean;
+  /** The last one first. */
+  readonly earlier: LeaseRecord[];
   version: number;
   atMs: number;
   readonly watchers: Set<() => void>;
@@ -52,26 +66,41 @@ export class Server {
   cell(name: string): Cell {
     let cell = this.cells.get(name);
     if (cell === undefined) {
-      cell = { record: undefined, version: 0, atMs: 0, watchers: new Set() };
+      cell = {
+        ...{ record: undefined, isDamaged: false, earlier: [] },
+        ...{ version: 0, atMs: 0, watchers: new Set() },
+      };
       this.cells.set(name, cell);
     }
     return cell;
   }
 
-  read(name: string, tellsAge: boolean): Reading {
-    const { record, version, atMs } = this.cell(name);
+  read(name: string, tellsAge: boolean): Reading | 'damaged' {
+    const { record, version, atMs, isDamaged } = this.cell(name);
+    if (isDamaged) return 'damaged';
     return { record, version, ...(tellsAge ? { ageMs: this.#world.nowMs - atMs } : {}) };
   }
 
   swap(name: string, expected: unknown, next: LeaseRecord, writer: Owner): SwapResult {
     const cell = this.cell(name);
     if (cell.version !== expected) return { outcome: 'conflict' } as const;
+    const { record } = cell;
+    if (record !== undefined && record.shards !== damagedShards) cell.earlier.unshift(record);
+    cell.earlier.length = Math.min(cell.earlier.length, mostEarlier);
+    cell.isDamaged = false;
     cell.record = next;
     cell.version += 1;
     cell.atMs = this.#world.nowMs;
     this.onCommit(name, next, writer);
     for (const watcher of [...cell.watchers]) watcher();
     return { outcome: 'ok', version: cell.version } as const;
+  }
+
+  /** By hand. It tells no watcher. */
+  put(name: string, record: LeaseRecord | undefined, isDamaged = false): void {
+    const cell = this.cell(name);
+    [cell.record, cell.isDamaged, cell.atMs] = [record, isDamaged, this.#world.nowMs];
+    cell.version += 1;
   }
 }
 
@@ -157,8 +186,43 @@ export interface Client extends Owner {
   onSwapped(name: string): void;
 }
 
+/** The records, as one process sees them. */
+export function leasesOf(
+  library: Library,
+  world: World,
+  server: Server,
+  traits: StoreTraits,
+  client: Client,
+  isDead: (number: number) => boolean,
+): Pick<Leases, 'open'> & Partial<Leases> {
+  const names = new Map<LeaseStore, string>();
+  const tellsAge = traits.clockStepMs !== undefined;
+  const open: Leases['open'] = ({ election }) => {
+    const store = storeOf(library, world, server, traits, client, election, isDead);
+    names.set(store, election);
+    return store;
+  };
+  if (!traits.readsAll) return { open };
+  return {
+    open,
+    async readAll(stores) {
+      const asked = stores.map((store) => names.get(store) ?? '');
+      const readings = await client.link.call(client, () =>
+        asked.map((name) => server.read(name, tellsAge)),
+      );
+      return readings.map((reading, i) =>
+        reading === 'damaged' ? damagedAt(library, asked[i] ?? '') : reading,
+      );
+    },
+  };
+}
+
+function damagedAt(library: Library, name: string): Error {
+  return new library.RecordDamagedError(`the record "${name}"`, 'it was changed by hand');
+}
+
 /** One record, as one process sees it. */
-export function storeOf(
+function storeOf(
   library: Library,
   world: World,
   server: Server,
@@ -172,7 +236,11 @@ export function storeOf(
   const travel = (record: LeaseRecord) =>
     library.decodeLeaseRecord(library.encodeLeaseRecord(record), 'the simulated store');
   const store: LeaseStore = {
-    read: () => link.call(client, () => server.read(name, tellsAge)),
+    async read() {
+      const reading = await link.call(client, () => server.read(name, tellsAge));
+      if (reading !== 'damaged') return reading;
+      throw damagedAt(library, name);
+    },
     swap(expected, next) {
       const sent = travel(next);
       return link.call(

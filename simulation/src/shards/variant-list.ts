@@ -115,6 +115,66 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['balance', 'drain', 'settling'],
   },
   {
+    name: 'shards: a slot that was set back frees its shards for the next coordinator',
+    edits: [
+      {
+        file: 'spell.js',
+        find: 'if (highestOf(slot) >= below)',
+        replace: 'if (true)',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'shards: slots are given tokens that the record of the election does not have',
+    edits: [
+      {
+        file: 'coordinator.js',
+        find: 'if ((this.#head.noted.floors.get(number) ?? 0n) < state.highest)',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'shards: a slot that cannot be read is replaced at once',
+    edits: [
+      {
+        file: 'coordinator.js',
+        find: 'const leftMs = this.#longestMs(slots) - slot.spoiltMs;',
+        replace: 'const leftMs = 0;',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
+    name: 'shards: a shard that is in the list no more goes on',
+    edits: [
+      {
+        file: 'list-keeper.js',
+        find: 'const isListed = (shard) => names.isListed(shard);',
+        replace: 'const isListed = () => true;',
+      },
+    ],
+    breaks: ['balance'],
+  },
+  {
+    name: 'shards: names get new numbers when the list changes',
+    edits: [
+      {
+        file: 'roster.js',
+        find: 'const names = [...this.#names];',
+        replace: 'const names = this.#names.filter((name) => isWanted.has(name));',
+      },
+      {
+        file: 'roster.js',
+        find: "if (before === '') {",
+        replace: 'if (before !== name) {',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens', 'balance', 'rest', 'moves'],
+  },
+  {
     name: 'shards: shards do not stay where they are',
     edits: [
       {

@@ -284,16 +284,15 @@ async function look({ options, context, store, reading, timeoutMs }: Task): Prom
  * The number of a shard that is given by its number or its name.
  * @throws UsageError
  */
-function shardIn({ shards: count, isNamed, names }: ShardsStatus, text: string): number {
-  const place = names?.indexOf(text) ?? -1;
+function shardIn({ shards: count, names }: ShardsStatus, text: string): number {
+  const place = text === '' ? -1 : (names?.indexOf(text) ?? -1);
   if (place >= 0) return place;
   const number = Number(text);
-  if (/^\d{1,6}$/.test(text) && number < count) return number;
+  const size = names?.length ?? count;
+  if (/^\d{1,7}$/.test(text) && number < size) return number;
   const meant = names === undefined ? undefined : nearest(text, names);
   const instead =
-    meant !== undefined
-      ? `did you mean "${meant}"?`
-      : `shards have the numbers 0 to ${count - 1}${isNamed ? ', in the order of their names' : ''}`;
+    meant !== undefined ? `did you mean "${meant}"?` : `shards have the numbers 0 to ${size - 1}`;
   throw new UsageError(`there is no shard "${text}"; ${instead}`);
 }
 

@@ -195,10 +195,10 @@ describe('a listing of leases', () => {
   };
 
   test('leaves out shards and their parts, and nothing that is only named like one', async () => {
-    const parts = ['x/1', 'x/12', 'x/list', 'x/directory'].map((name) => listed(name, shards));
+    const parts = ['x/1', 'x/12', 'x/list-0', 'x/directory'].map((name) => listed(name, shards));
     expect(await namesOf(...parts)).toEqual([]);
-    const alike = ['x/1', 'x/list'].map((name) => listed(name, election));
-    expect(await namesOf(...alike)).toEqual(['x/1', 'x/list']);
+    const alike = ['x/1', 'x/list-0'].map((name) => listed(name, election));
+    expect(await namesOf(...alike)).toEqual(['x/1', 'x/list-0']);
     // An operator is to see that it is there.
     const damaged = new RecordDamagedError('the row', 'no JSON');
     expect(await namesOf(listed('x/1', damaged), listed('x', shards))).toEqual(['x/1']);
@@ -210,7 +210,12 @@ describe('a listing of leases', () => {
   test('tells the shards of a store from all its pages, each once and without their parts', async () => {
     const damaged = new RecordDamagedError('the row', 'no JSON');
     const pages: readonly (readonly ListedLease[])[] = [
-      [listed('s', shards), listed('s/1', shards), listed('s/list', shards), listed('e', election)],
+      [
+        listed('s', shards),
+        listed('s/1', shards),
+        listed('s/list-0', shards),
+        listed('e', election),
+      ],
       [],
       [
         listed('s', shards),
@@ -226,7 +231,7 @@ describe('a listing of leases', () => {
     expect(await shardsIn({ page })(never)).toEqual(['s', 't']);
     const reason = new Error('enough');
     await expect(shardsIn({ page })(AbortSignal.abort(reason))).rejects.toBe(reason);
-    expect(shardsWithParts(['s', 's/1', 's/2', 's/11', 't/list', 'u/x/1'])).toEqual(['s', 'u/x']);
+    expect(shardsWithParts(['s', 's/1', 's/2', 's/11', 't/list-0', 'u/x/1'])).toEqual(['s', 'u/x']);
   });
 
   test('tells of an election whose record cannot be read, and of no other trouble', () => {

@@ -52,7 +52,7 @@ export function unreadableLease(name: string, error: unknown, signal: AbortSigna
 }
 
 /** A part of shards has the name of these, a slash, and this. */
-const partOfShards: RegExp = /\/(\d+|list|directory)$/;
+const partOfShards: RegExp = /\/(\d+|list-\d+|directory)$/;
 
 /** The names of shards of which there is a first part. */
 export function shardsWithParts(names: readonly string[]): readonly string[] {
