@@ -66,7 +66,8 @@ export class QueueProcess implements Owner {
   }
 
   #begin(clock: Clock): void {
-    const { library, scenario } = this.#sim;
+    const { scenario } = this.#sim;
+    const library = this.#sim.libraryOf(this.number);
     const { plan } = this;
     // Lost again before this code could run.
     if (this.client.state !== 'connected') {
