@@ -32,7 +32,8 @@ export const queueGuarantees = {
   announced: 'nobody leads before the record says so',
   place: 'whoever is announced has a place in the queue, and it is the first',
   fencing: 'nobody with hooks leads before they have run for every unclean predecessor',
-  clean: 'no hook runs for a leader whose end is recorded as clean',
+  clean:
+    'no hook runs for a leader whose end is recorded as clean, or that was named and never led',
   release: 'an end is recorded as clean only by the leader, and only when its work has settled',
   predecessor: 'a term is told the truth about its predecessor',
   witness: 'a witness gives back nothing but the seat of the process that it saw die',
@@ -92,6 +93,7 @@ interface Announcement {
   readonly isVoid: boolean;
   /** The leader before it has written it. */
   readonly isNaming: boolean;
+  readonly atMs: number;
 }
 
 /** Room for rounding in comparisons of times. */
@@ -113,6 +115,8 @@ export class QueueGuarantees {
   readonly #unfenced: Set<bigint> = new Set();
   /** When each made the last request that was committed with its place there, by its monotonic clock. */
   readonly #proved: Map<QueueProcess, number> = new Map();
+  /** The terms whose work has begun. */
+  readonly #begun: Set<bigint> = new Set();
   /** The last transaction with which each has proved that its place was there. */
   readonly #provedBy: Map<QueueProcess, bigint> = new Map();
   /** When an operator has forced the leader out, by the token of its term. */
@@ -243,6 +247,7 @@ export class QueueGuarantees {
   checkBeginning({ candidacy, term, token }: TermEntry): void {
     const { world } = this.sim;
     const { host } = candidacy.process;
+    this.#begun.add(token);
     // In this order: the question itself may be where the host stands still.
     if (!term.isLeading() && !host.isAhead) {
       world.fail('start', `${candidacy.name} starts work for term ${token} without leading`);
@@ -292,6 +297,9 @@ export class QueueGuarantees {
     if (end !== undefined && end.why !== 'unclean') {
       world.fail('clean', `${candidacy.name} fences term ${predecessor}, which ended clean`);
     }
+    if (this.#hasDeclined(predecessor)) {
+      world.fail('clean', `${candidacy.name} fences term ${predecessor}, which never began`);
+    }
     world.looking = true;
     for (const entry of this.terms) {
       if (entry.token !== predecessor || !entry.candidacy.process.alive) continue;
@@ -303,6 +311,17 @@ export class QueueGuarantees {
       }
     }
     world.looking = false;
+  }
+
+  /** Was named, and gave its place up without leading, undisturbed and on the same connection. */
+  #hasDeclined(token: bigint): boolean {
+    const { announcements, vanished, sim } = this;
+    const named = announcements.get(token);
+    if (named?.by === undefined || !named.isNaming || this.#begun.has(token)) return false;
+    if (vanished.get(named.place) !== 'own') return false;
+    const { process } = named.by;
+    const calmSinceMs = Math.max(process.lastStateMs, process.host.lastDisturbedMs);
+    return process.alive && calmSinceMs < named.atMs - sim.scenario.timeoutMs;
   }
 
   /** Why a term ended is judged by what really happened. */
@@ -678,8 +697,8 @@ export class QueueGuarantees {
     const { name, process } = candidacy;
     const node = this.sim.nodeOf(place);
     const isVoid = node === undefined || node.owner !== session || node.czxid !== token;
-    const by = candidacy;
-    this.announcements.set(token, { token, place, session, by, before, zxid, isVoid, isNaming });
+    const written = { token, place, session, by: candidacy, before, zxid };
+    this.announcements.set(token, { ...written, isVoid, isNaming, atMs: world.nowMs });
     if (isVoid) {
       if (this.mayBeVoid(place)) coverage.count('announcements without a place');
       else world.fail('place', `${name} is announced without a place (${nameOf(place)})`);

@@ -78,13 +78,7 @@ export class QueueSimulation implements Simulation {
   #readyStreams = 0;
 
   /** @param beside another version, of which every second process is */
-  constructor(
-    ground: Ground,
-    library: Library,
-    seed: number,
-    readable: boolean,
-    beside?: Library,
-  ) {
+  constructor(ground: Ground, library: Library, seed: number, readable: boolean, beside?: Library) {
     this.ground = ground;
     this.library = library;
     this.#beside = beside;

@@ -606,4 +606,156 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['fencing'],
   },
+  {
+    name: 'queue: a named successor is waited out for the belief of the one that named it',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: '...{ token, place, beliefMs },',
+        replace: '...{ token, place },',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a successor is named without a check of its place',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.check(next.name, next.version)',
+        replace: '',
+      },
+    ],
+    breaks: [...s1, 'place', 'tokens'],
+  },
+  {
+    name: 'queue: a refused naming taken for a good one',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: "return { outcome: 'unfit' };",
+        replace: "return { outcome: 'ok', version };",
+      },
+    ],
+    breaks: ['leader', 'zombie', ...s1],
+  },
+  {
+    name: 'queue: a leader names its successor, and keeps its place',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.delete(place.name)\n            .check(next.name',
+        replace: '.check(place.name)\n            .check(next.name',
+      },
+    ],
+    breaks: ['release', 'place'],
+  },
+  {
+    name: 'queue: a named successor believes from when it read its name',
+    edits: [
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const sentAt = young?.sentAt ??',
+        replace: 'const sentAt = (standby && readClocks(scope.clock)) ??',
+      },
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: '...(young && { belief: young.belief })',
+        replace: '',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a named successor believes by a confirmation of any age',
+    edits: [
+      {
+        file: 'mechanisms/queue/standby.js',
+        find: 'leftMs > 0 && leftMs >= beliefMs - renewEveryMs - operationTimeoutMs',
+        replace: 'this.#proof !== undefined',
+      },
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: '...(young && { belief: young.belief })',
+        replace: '',
+      },
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const sentAt = young?.sentAt ??',
+        replace: 'const sentAt = (young && readClocks(scope.clock)) ??',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a drained candidate is named',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: 'if (drains.some(({ id }) => id === candidate.id))',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['drain'],
+  },
+  {
+    name: 'queue: a successor is named in an ended election',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: 'if (ended || holding.revoked',
+        replace: 'if (holding.revoked',
+      },
+    ],
+    breaks: ['ended'],
+  },
+  {
+    name: 'queue: a leader says that its successor is ready',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: '...{ candidate, place, leaseMs, ready },',
+        replace: '...{ candidate, place, leaseMs, ready: undefined },',
+      },
+    ],
+    breaks: ['ready'],
+  },
+  {
+    name: 'queue: a place is withdrawn whatever the record says by then',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.check(this.#path, version)',
+        replace: '.check(this.#path)',
+      },
+    ],
+    breaks: ['clean'],
+  },
+  {
+    name: 'queue: a named successor that leaves does not take the naming back',
+    edits: [
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const mark = standby?.nonce;',
+        replace: 'const mark = undefined;',
+      },
+    ],
+    breaks: ['clean'],
+  },
+  {
+    name: 'queue: a successor is named before the work of the leader has settled',
+    edits: [
+      {
+        file: 'core/term-machine.js',
+        find: "    if (settled) {\n        const next = { at: 'releasing'",
+        replace: "    if (true) {\n        const next = { at: 'releasing'",
+      },
+      {
+        file: 'mechanisms/queue/seat.js',
+        find: '(await this.#vacate(end, nonces, signal))',
+        replace: "{ outcome: 'gone' }",
+      },
+    ],
+    breaks: ['release'],
+  },
 ];

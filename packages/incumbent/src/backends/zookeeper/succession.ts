@@ -100,7 +100,8 @@ export class ZooKeeperSuccession implements Succession {
     } catch (error) {
       const code = codeOf(error);
       if (code === 'NO_NODE') return false;
-      if (code === 'BAD_VERSION') throw new StoreUnavailableError('the place was written meanwhile');
+      if (code === 'BAD_VERSION')
+        throw new StoreUnavailableError('the place was written meanwhile');
       throw storeError(error, place.name);
     }
   }

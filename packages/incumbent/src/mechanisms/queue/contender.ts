@@ -207,7 +207,10 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     await this.#watchMark(line);
     const { standby } = line;
     line.place ??= await this.#ask('entering', (operation) =>
-      store.enter(standby ? { ...line.entry, mark: standby.markForEntry() } : line.entry, operation),
+      store.enter(
+        standby ? { ...line.entry, mark: standby.markForEntry() } : line.entry,
+        operation,
+      ),
     );
     const { place } = line;
     if (store.session.isOver(place) || standby?.isLost === true) return this.#placeLost();
@@ -372,8 +375,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       const isAsked = isNamed && (record.holding.request !== undefined || record.holding.revoked);
       const young = isAsked ? undefined : standby?.youngProof;
       const sentAt =
-        young?.sentAt ??
-        (await confirmNow(store.session, scope, place, this.#campaign.signal));
+        young?.sentAt ?? (await confirmNow(store.session, scope, place, this.#campaign.signal));
       if (sentAt === undefined) return this.#placeLost();
       // The connection was lost meanwhile, so a copy of this process may lead by the same mark.
       if (isNamed && standby?.isNamedBy(record) === false) return this.#placeLost();
