@@ -656,33 +656,12 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
       {
         file: 'mechanisms/queue/contender.js',
         find: 'const sentAt = young?.sentAt ??',
-        replace: 'const sentAt = (standby && readClocks(scope.clock)) ??',
+        replace: 'const sentAt = readClocks(scope.clock) ??',
       },
       {
         file: 'mechanisms/queue/contender.js',
         find: '...(young && { belief: young.belief })',
         replace: '',
-      },
-    ],
-    breaks: s1,
-  },
-  {
-    name: 'queue: a named successor believes by a confirmation of any age',
-    edits: [
-      {
-        file: 'mechanisms/queue/standby.js',
-        find: 'leftMs > 0 && leftMs >= beliefMs - renewEveryMs - operationTimeoutMs',
-        replace: 'this.#proof !== undefined',
-      },
-      {
-        file: 'mechanisms/queue/contender.js',
-        find: '...(young && { belief: young.belief })',
-        replace: '',
-      },
-      {
-        file: 'mechanisms/queue/contender.js',
-        find: 'const sentAt = young?.sentAt ??',
-        replace: 'const sentAt = (young && readClocks(scope.clock)) ??',
       },
     ],
     breaks: s1,

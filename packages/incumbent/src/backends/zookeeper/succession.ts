@@ -119,8 +119,9 @@ export class ZooKeeperSuccession implements Succession {
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal?.code === 'BAD_VERSION') return { outcome: 'conflict' };
-      if (refusal?.code === 'NO_NODE') return { outcome: 'gone' };
-      throw storeError(error, place.name);
+      if (refusal?.code !== 'NO_NODE') throw storeError(error, place.name);
+      this.#onGone(place);
+      return { outcome: 'gone' };
     }
   }
 

@@ -353,10 +353,9 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     const isOurs = isNamed && own.wrote(record);
     // Or it names us because a copy of this process has our place too, and leads from it.
     if (isNamed && !isOurs) return this.#placeLost();
-    // The leader before us has named us, in the transaction that ended its own term.
-    const standby = isNamed && line.standby?.isNamedBy(record) ? line.standby : undefined;
+    // The leader before us may have named us, in the transaction that ended its own term.
     const found =
-      standby !== undefined && isNamed
+      isNamed && line.standby?.isNamedBy(record)
         ? { ...look.reading, record: withoutNaming(record) }
         : ((isOurs ? line.found : undefined) ?? look.reading);
     const unfenced = unfencedAfter(record, own.wrote(record));
@@ -372,19 +371,9 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       if (announced === 'again') return again;
       proof = announced;
     } else {
-      const isAsked = isNamed && (record.holding.request !== undefined || record.holding.revoked);
-      const young = isAsked ? undefined : standby?.youngProof;
-      const sentAt =
-        young?.sentAt ?? (await confirmNow(store.session, scope, place, this.#campaign.signal));
-      if (sentAt === undefined) return this.#placeLost();
-      // The connection was lost meanwhile, so a copy of this process may lead by the same mark.
-      if (isNamed && standby?.isNamedBy(record) === false) return this.#placeLost();
-      const shown = isOurs ? record : undefined;
-      proof = { sentAt, shown, version, ...(young && { belief: young.belief }) };
-      if (isNamed && standby !== undefined) {
-        const { nonce, token } = record;
-        line.attempts.add({ nonce, token }, { sentAt, state });
-      }
+      const proved = await this.#prove(line, place, look.reading, state);
+      if (proved === undefined) return this.#placeLost();
+      proof = proved;
     }
     // The mark may have come during the win. The seat's own watch would not tell of it again.
     this.#requireUnmarked(line);
@@ -402,6 +391,32 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       waitMs: Math.max(0, waitMs - (scope.clock.monotonicMs() - look.atMs)),
     });
     return { kind: 'won', seat };
+  }
+
+  /**
+   * Proves that the place is there, without a write of the record.
+   * @returns undefined when the place is gone, or may be another process's
+   */
+  async #prove(
+    { standby, attempts }: Line,
+    place: Place,
+    { record, version }: RecordReading,
+    state: SeatState,
+  ): Promise<Proof | undefined> {
+    const { store, scope } = this.#parts;
+    const confirm = () => confirmNow(store.session, scope, place, this.#campaign.signal);
+    const shown = isLeadingIn(store, record, place) ? record : undefined;
+    if (shown === undefined || standby?.isNamedBy(shown) !== true) {
+      const sentAt = await confirm();
+      return sentAt && { sentAt, shown, version };
+    }
+    const { request, revoked } = shown.holding;
+    const young = request === undefined && !revoked ? standby.youngProof : undefined;
+    const sentAt = young?.sentAt ?? (await confirm());
+    // If the connection was lost meanwhile, a copy of this process may lead by the same mark.
+    if (sentAt === undefined || !standby.isNamedBy(shown)) return undefined;
+    attempts.add(shown, { sentAt, state });
+    return { sentAt, shown, version, ...(young && { belief: young.belief }) };
   }
 
   async #announce(

@@ -37,7 +37,8 @@ export async function takeBack(
   // Only the store can say so: a session that is over by our clock may live on there.
   let isGone = false;
   for (let tries = 0; tries < mostTries; tries += 1) {
-    await store.sync(signal);
+    // An old reading of the record has an old version, on which nothing is withdrawn.
+    if (tries > 0 || mark === undefined) await store.sync(signal);
     const { record, version } = await store.read(signal);
     let result: CommitResult;
     // The nonce is compared too: a copy of this process may lead at the same place.
