@@ -342,7 +342,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   async #win(line: Line, place: Place, look: Look): Promise<Step<Guard>> {
     const { store, scope, settings } = this.#parts;
     const { own } = this.#memory;
-    const { record, version, isForeign = false } = look.reading;
+    const { record, isForeign = false } = look.reading;
     // The same token: an announcement of ours has landed whose answer was lost.
     if (record !== undefined && record.token >= place.token && !wasLastIn(store, record, place)) {
       throw tokensWentBack(scope.election, record, place);
