@@ -9,6 +9,9 @@ import type { QueueMemory } from './memory.ts';
 import type { QueueParts } from './settings.ts';
 import type { Entry, Place, SuccessorMark } from './store.ts';
 
+/** How many nonces of one place are known as ours: late writes of more than that do not land. */
+const mostDrawn = 64;
+
 /** A confirmation that is young enough to lead by. */
 export interface YoungProof {
   readonly sentAt: Instant;
@@ -27,7 +30,7 @@ export class Standby {
   readonly #ready: false | undefined;
   readonly #onLost: () => void;
   readonly #stopListening: () => void;
-  /** All nonces that were drawn for this place. */
+  /** The last nonces that were drawn for this place. */
   #drawn: readonly string[] = [];
   #mark: SuccessorMark | undefined;
   /** The nonce that is known to stand in the place. */
@@ -112,7 +115,7 @@ export class Standby {
     const { beliefMs, leaseMs } = timing;
     const mark = { nonce: uniqueId(), beliefMs, leaseMs, ready: this.#ready };
     this.#memory.addMark(mark.nonce);
-    this.#drawn = [...this.#drawn, mark.nonce];
+    this.#drawn = [...this.#drawn, mark.nonce].slice(-mostDrawn);
     this.#mark = mark;
     return mark;
   }
