@@ -664,7 +664,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
         replace: '',
       },
     ],
-    breaks: s1,
+    breaks: [...s1, 'proof'],
   },
   {
     name: 'queue: a drained candidate is named',

@@ -71,16 +71,11 @@ export class ZooKeeperSuccession implements Succession {
       this.#onGone(place);
       return { outcome: 'ok', version: results[indexOf.record]?.stat?.version };
     } catch (error) {
-      switch (refusalOf(error)?.index) {
-        case indexOf.record:
-          return { outcome: 'conflict' };
-        case indexOf.place:
-          return { outcome: 'gone' };
-        case indexOf.next:
-          return { outcome: 'unfit' };
-        default:
-          throw storeError(error, this.#path);
-      }
+      const index = refusalOf(error)?.index;
+      if (index === indexOf.record) return { outcome: 'conflict' };
+      if (index === indexOf.place) return { outcome: 'gone' };
+      if (index === indexOf.next) return { outcome: 'unfit' };
+      throw storeError(error, this.#path);
     }
   }
 

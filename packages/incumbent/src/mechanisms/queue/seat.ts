@@ -165,7 +165,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     };
     watchSeat({ store: this.#store, scope: this.#scope }, seat, news, stop.signal);
     const { succession } = this.#store;
-    if (succession !== undefined) {
+    if (succession !== undefined && this.#settings.waitsForPredecessor) {
       this.#next = new NextInLine(this.#store, this.#scope, this.#place);
       this.#next.watch(this.#entry, succession, stop.signal);
     }
