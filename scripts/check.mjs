@@ -7,7 +7,7 @@ import { pack, publicPackages } from './lib/pack.mjs';
 import { run, seconds, shown, tool, tsc } from './lib/run.mjs';
 
 /** The size of the tarball that npm downloads, in kB. */
-const largest = { 'packages/incumbent': 300, 'packages/cli': 250 };
+const largest = { 'packages/incumbent': 300, 'packages/cli': 275 };
 
 let failures = 0;
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-check-'));

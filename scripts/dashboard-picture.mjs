@@ -1,6 +1,7 @@
-// Makes the picture of `incumbent dashboard` in the docs: elections on a directory, seen in Chromium.
+// Makes the pictures of `incumbent dashboard` in the docs: elections and shards on a directory, seen in Chromium.
 //
-//   node scripts/dashboard-picture.mjs       docs/guides/dashboard.png
+//   node scripts/dashboard-picture.mjs            docs/guides/dashboard.png and dashboard-shards.png
+//   node scripts/dashboard-picture.mjs --shards   the second one only: the first one takes minutes
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,12 +9,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createShards, observeShards } from '@incumbent/shards';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
 import { chromium } from 'playwright-core';
 import { root } from './lib/run.mjs';
 
-const picture = join(root, 'docs/guides/dashboard.png');
+const picture = (name) => join(root, 'docs/guides', `${name}.png`);
 const directory = mkdtempSync(join(tmpdir(), 'dashboard-picture-'));
 const backend = file(directory);
 const names = ['billing', 'cron', 'invoices', 'mail', 'orders', 'reports', 'search', 'thumbnails'];
@@ -40,7 +42,35 @@ async function live(name, at) {
   }
 }
 
-await Promise.all(names.map(live));
+/** Four members, of which one leaves: its work takes a while to stop. */
+async function share() {
+  const members = ['worker-1', 'worker-2', 'worker-3', 'worker-4'].map((id, at) =>
+    createShards({
+      ...{ name: 'queues', backend, shards: 256, weight: at === 3 ? 2 : 1, maxMoving: 40 },
+      candidate: { id, addresses: [`10.0.0.${at + 1}:8080`] },
+      own: (_shard, { signal }) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => setTimeout(resolve, at === 3 ? 60_000 : 0));
+        }),
+    }),
+  );
+  for await (const status of observeShards({ name: 'queues', backend })) {
+    if (status?.unowned.length === 0 && status.members.length === members.length) break;
+  }
+  void members.at(-1).drain(); // it ends with this program
+  for await (const status of observeShards({ name: 'queues', backend })) {
+    if ((status?.moving.length ?? 0) > 0) return;
+  }
+}
+
+async function take(page, name) {
+  await page.screenshot({ path: picture(name) });
+  console.log(picture(name));
+}
+
+const isWhole = process.argv[2] !== '--shards';
+if (isWhole) await Promise.all(names.map(live));
+await share();
 const dashboard = spawn(
   process.execPath,
   [
@@ -60,11 +90,17 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] }
 try {
   const page = await browser.newPage({ viewport: { width: 1180, height: 520 } });
   await page.goto(JSON.parse(line).url);
-  await page.locator('[data-election]').first().waitFor();
-  await page.getByRole('button', { name: '10 min' }).click();
-  await sleep(1_500);
-  await page.screenshot({ path: picture });
-  console.log(picture);
+  if (isWhole) {
+    await page.locator('[data-election]').first().waitFor();
+    await page.getByRole('button', { name: '10 min' }).click();
+    await sleep(1_500);
+    await take(page, 'dashboard');
+  }
+  await page.setViewportSize({ width: 1180, height: 900 });
+  await page.getByRole('link', { name: /^Shards/ }).click();
+  await page.getByRole('link', { name: 'queues' }).click();
+  await page.getByText(/^shard 0: worker/).waitFor();
+  await take(page, 'dashboard-shards');
 } finally {
   await browser.close();
   dashboard.kill('SIGINT');

@@ -64,7 +64,7 @@ try {
       says: /^npm install @incumbent\/cli$/m,
     },
   );
-  await install(elections, library, cli, zookeeper, redisFailover);
+  await install(elections, library, cli, zookeeper, redisFailover, shards);
   await step(elections, 'npx incumbent --help', ['npx', '--no', '--', 'incumbent', '--help'], {
     says: /\bincumbent\b/,
   });
@@ -160,7 +160,7 @@ try {
   await tryExample(sharing, /from ['"]@incumbent\/shards['"]/, ['packages/shards/README.md']);
 
   const failover = newProject('redis-failover');
-  await install(failover, library, zookeeper, redisFailover, cli);
+  await install(failover, library, zookeeper, redisFailover, shards, cli);
   const incumbentRedis = ['npx', '--no', '--', 'incumbent-redis'];
   await step(failover, 'npx incumbent-redis --help', [...incumbentRedis, '--help'], {
     says: /\bincumbent-redis manage\b/,

@@ -113,6 +113,14 @@ const stages = [
     limitMin: 6,
   },
   {
+    id: 'shards',
+    name: 'chaos of shards (short)',
+    about: 'processes that share shards, on five stores side by side, killed, frozen and cut off',
+    script: ['chaos/dist/main.js', 'shards', '--short'],
+    mostlyWaits: true,
+    limitMin: 6,
+  },
+  {
     id: 'following',
     name: 'chaos of following (short)',
     about: 'clients that follow the leader over gRPC and HTTP, whatever happens to it',

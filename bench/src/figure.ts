@@ -1,6 +1,16 @@
 /** Numbers, what they are to be, and how they are shown. */
 
-export type Unit = 'ms' | '×' | '× D' | '% of a core' | 'KiB' | 'MiB' | 'per s' | 'per h' | '';
+export type Unit =
+  | 'ms'
+  | '×'
+  | '× D'
+  | '% of a core'
+  | 'KiB'
+  | 'MiB'
+  | 'per s'
+  | 'per h'
+  | 'bytes'
+  | '';
 
 /** One line of the result. */
 export interface Figure {

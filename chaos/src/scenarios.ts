@@ -33,6 +33,10 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     about: 'the ZooKeeper client under load on an ensemble that fails (the soak)',
     load: () => import('./zookeeper/scenario.ts'),
   },
+  shards: {
+    about: 'shards that processes share, on five stores; processes are killed, frozen and cut off',
+    load: () => import('./shards/scenario.ts'),
+  },
   following: {
     about: 'clients that follow the leader over gRPC and HTTP',
     load: () => import('./following/scenario.ts'),

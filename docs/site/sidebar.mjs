@@ -14,7 +14,7 @@ export const sidebar = [
   {
     text: 'Guides',
     items: [
-      page('See all elections on a page', '/guides/dashboard'),
+      page('See all elections and shards on a page', '/guides/dashboard'),
       page('A history that lasts', '/guides/history'),
       page('Cron that runs once', '/guides/cron-that-runs-once'),
       page('Several leaders at once', '/guides/several-leaders'),

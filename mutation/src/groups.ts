@@ -2,10 +2,19 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-export type Group = 'lease' | 'queue' | 'lock' | 'core' | 'stores' | 'session' | 'redis-failover';
+export type Group =
+  | 'mechanisms'
+  | 'lease'
+  | 'queue'
+  | 'lock'
+  | 'core'
+  | 'stores'
+  | 'session'
+  | 'redis-failover';
 
 /** Paths below the repository; `*` stands for one name, or a part of one. */
 const groups: Readonly<Record<Group, readonly string[]>> = {
+  mechanisms: ['packages/incumbent/src/mechanisms/*.ts'],
   lease: ['packages/incumbent/src/mechanisms/lease/*.ts'],
   queue: ['packages/incumbent/src/mechanisms/queue/*.ts'],
   lock: ['packages/incumbent/src/mechanisms/lock/*.ts'],

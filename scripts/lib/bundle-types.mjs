@@ -21,6 +21,8 @@ export async function bundleTypes(directory, { name, entries, into }) {
     ),
     external: (id) => /^[^./\0]/.test(id),
     plugins: [dts({ dtsInput: true, sourcemap: false })],
+    // It would warn of a slow machine.
+    checks: { bundlerTimings: false },
     onLog(level, log) {
       if (level === 'warn') throw new Error(`${name}: ${log.message}`);
     },

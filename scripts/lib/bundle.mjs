@@ -49,6 +49,8 @@ export async function bundle(directory, { name, entries, inlined, into }) {
       /^[^./\0]/.test(id) && !inlined.includes(id) && !isUnused(id, importer),
     platform: 'node',
     plugins: [filesOfPackage(directory), withoutSubprocesses],
+    // It would warn of a slow machine.
+    checks: { bundlerTimings: false },
     onLog(level, log) {
       if (level === 'warn') throw new Error(`${name}: ${log.message}`);
     },

@@ -15,13 +15,15 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       severity: 'critical',
       seconds: vacancySeconds,
       about: 'candidates campaign, and none of them leads',
-      summary: 'Election {{ $labels.election }} has no leader',
+      summary:
+        'Election {{ $labels.election }}{{ with $labels.seat }}, seat {{ . }},{{ end }} has no leader',
       description:
         'Candidates have been campaigning for {{ $labels.election }} for longer than a takeover takes, and ' +
         'none leads. `incumbent status` says why: a store that is away, a drain, a hold, a failing health check.',
       expr: [
-        `sum by (job, election) (${leading}) == 0`,
-        `and sum by (job, election) (${waiting}) > 0`,
+        // Of an election with several seats, each is to have one.
+        `sum by (job, election, seat) (${leading}) == 0`,
+        `and on (job, election) sum by (job, election) (${waiting}) > 0`,
       ],
     },
     {
@@ -35,7 +37,7 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
         'Leave this alert out for elections that end on purpose.',
       expr: [
         `max by (job, election) (max_over_time(${leading}[1h])) > 0`,
-        `unless on (job, election) sum by (job, election) (${leading} + ${waiting}) > 0`,
+        `unless on (job, election) sum by (job, election) (${leading}) + sum by (job, election) (${waiting}) > 0`,
       ],
     },
     {
@@ -51,11 +53,11 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       // A sample that is younger than `settledSeconds` is compared with tokens that were seen before.
       expr: [
         `(${token})`,
-        '  < on (job, election) group_left ()',
-        `max by (job, election) (max_over_time(${newest}[10m] offset ${settledSeconds}s))`,
+        '  < on (job, election, seat) group_left ()',
+        `max by (job, election, seat) (max_over_time(${newest}[10m] offset ${settledSeconds}s))`,
         'or',
-        'count by (job, election) (count by (job, election, instance) (',
-        `  (${token}) == on (job, election) group_left () max by (job, election) (${newest})`,
+        'count by (job, election, seat) (count by (job, election, seat, instance) (',
+        `  (${token}) == on (job, election, seat) group_left () max by (job, election, seat) (${newest})`,
         ')) > 1',
       ],
     },
@@ -72,7 +74,7 @@ export function alerts({ vacancySeconds, settledSeconds, scrapeSeconds }) {
       // scrapes. The token sees those of processes that crash.
       expr: [
         `floor(sum by (job, election) (increase(${named('incumbent.term.starts')}[10m]))) > ${calmTerms}`,
-        `or changes((max by (job, election) (${token}))[10m:${scrapeSeconds}s]) > ${calmTerms}`,
+        `or changes((max by (job, election, seat) (${token}))[10m:${scrapeSeconds}s]) > ${calmTerms}`,
       ],
     },
     {

@@ -50,6 +50,8 @@ export function reference(settings) {
     '- A gauge stays at 0 for an election that this process has once campaigned for.',
     '- A counter is there, at 0, from the beginning of the first campaign.',
     '- `election` is the name of the election, or `(other)` after the first 100 elections of a process.',
+    '- `seat` is there for elections with several seats alone: from 1 to their number. Not for `(other)`, nor with the',
+    '  option `election`.',
     '',
     '## Values of attributes',
     '',

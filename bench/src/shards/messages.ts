@@ -31,17 +31,25 @@ export interface OwnedEvent {
   readonly isOwned: boolean;
 }
 
+export interface SetOfShards {
+  readonly port: number;
+  /** Also the timeout of a session. */
+  readonly leaseMs: number;
+  readonly name: string;
+  readonly shards: number;
+  /** The shards have names. Otherwise they have numbers. */
+  readonly areNamed?: boolean;
+}
+
 export interface MemberMethods {
-  /** Takes part, and is answered when it does. `leaseMs` is also the timeout of a session. */
-  readonly join: {
-    readonly params: {
-      readonly port: number;
-      readonly leaseMs: number;
-      readonly name: string;
-      readonly shards: number;
-    };
-    readonly result: null;
-  };
+  /** Takes part, and is answered when it does. */
+  readonly join: { readonly params: SetOfShards; readonly result: null };
+  /** Leaves the set that it has joined last. */
+  readonly leave: { readonly params: object; readonly result: null };
+  /** Watches which process owns what, and is answered with the first view. Ours only. */
+  readonly observe: { readonly params: SetOfShards; readonly result: null };
+  /** Bytes of the heap and of buffers, after a collection. Needs `--expose-gc`. Ours only. */
+  readonly memory: { readonly params: object; readonly result: number };
   /** How many shards it owns. */
   readonly owned: { readonly params: object; readonly result: number };
   /** All events so far. */

@@ -8,6 +8,7 @@ import { usageOf } from '../options.ts';
 import type { Suite } from '../suite.ts';
 import { makeOf, runSuite } from '../suite.ts';
 import { findPeers } from '../zookeeper/peers.ts';
+import { cost } from './benchmarks/cost.ts';
 import { members } from './benchmarks/members.ts';
 import type { Stage } from './stage.ts';
 import { leaseMs, makeStage } from './stage.ts';
@@ -15,6 +16,7 @@ import { leaseMs, makeStage } from './stage.ts';
 const makers: Readonly<Record<string, (stage: Stage) => Benchmark>> = {
   'shards-256': (stage) => members(stage, 'shards-256', 256),
   'shards-1000': (stage) => members(stage, 'shards-1000', 1_000),
+  cost,
 };
 
 const asked = {

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import process from 'node:process';
+import { formatEffect } from '@incumbent/cli/trial';
 import type { Instant, Term } from 'incumbent';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
@@ -79,7 +80,7 @@ function serve(): Omit<Answer, 'number'> {
   const atNs = process.hrtime.bigint();
   const token = term?.token ?? 0n;
   const kind = servedToken === token ? 'beat' : 'start';
-  writeSync(log, `${token} ${id} ${pid} ${pid} ${atNs} ${kind}\n`);
+  writeSync(log, formatEffect({ token, candidate: id, group: pid, pid, atNs, kind }));
   servedToken = token;
   afterServing();
   return { token: String(token), by: id };

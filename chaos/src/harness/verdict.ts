@@ -3,14 +3,17 @@ import type { Judge } from '@incumbent/cli/trial';
 /** Of one look. */
 const mostShown = 5;
 
+/** What a judge has read, of one log or of several. */
+export type Judged = Pick<Judge, 'violations' | 'overlaps' | 'effects' | 'terms'>;
+
 /** Everything that must not be, from the judge of the log and from whoever else looks; each once. */
 export class Verdict {
-  readonly #judge: Judge;
+  readonly #judge: Judged;
   readonly #known = new Set<string>();
   readonly #others: string[] = [];
   readonly #say: (line: string) => void;
 
-  constructor(judge: Judge, say: (line: string) => void) {
+  constructor(judge: Judged, say: (line: string) => void) {
     this.#judge = judge;
     this.#say = say;
   }

@@ -43,12 +43,11 @@ export async function administer(
       : asked.oneSeat(first.seats, options.seat);
     const question = { ...asked, election, of };
     const snapshot = (of.seat ?? 1) === 1 ? first : await election.inspect({ signal, ...of });
-    if (check === undefined) await question.noteNeverLed(snapshot.view);
-    else await check(snapshot, question);
+    if (!makes) await (check?.(snapshot, question) ?? question.noteNeverLed(snapshot.view));
     return request(question);
   };
   const answer = makes
-    ? await ask(options, context, (question) => request({ ...question, of: {} }), needs)
+    ? await ask(options, context, job, needs)
     : await askWhatIsThere(options, context, { tells: check === undefined, reopens }, job);
   // The term that was asked, and not one that came after it.
   const isAsked = answer.changed && answer.lifted === undefined;

@@ -499,10 +499,10 @@ export const commands: readonly CommandEntry[] = [
   command<DashboardOptions>({
     name: 'dashboard',
     group: 'Look:',
-    summary: 'serve a page that shows all elections of one or several stores',
+    summary: 'serve a page that shows all elections and shards of one or several stores',
     description:
       'Serves a page with every election of the stores: who leads, since when, who waits, and the terms ' +
-      'before. It changes as they change. The page is for this machine, unless --listen says otherwise. ' +
+      'before. A grid shows which process owns which shard. All changes as the stores change. The page is for this machine, unless --listen says otherwise. ' +
       'It only shows, unless --allow-steering is given. Ends with Ctrl-C.',
     examples: [
       { line: 'incumbent dashboard', about: 'the elections of INCUMBENT_STORE' },

@@ -73,6 +73,16 @@ test('drain, end and reopen concern all seats', async () => {
   expect((await whole.leaders()).map(({ state }) => state)).not.toContain('ended');
 });
 
+test('drain and end with --force concern all seats too', async () => {
+  const { run, whole } = await twoLeaders();
+  const seats = [1, 2];
+  expect((await run('drain', '--id', 'host-9', '--until', '1h', '--force')).code).toBe(0);
+  const looks = await Promise.all(seats.map((seat) => whole.inspect({ seat })));
+  expect(looks.map(({ drains }) => drains.map(({ id }) => id))).toEqual([['host-9'], ['host-9']]);
+  expect((await run('end', '--force')).code).toBe(0);
+  expect((await whole.leaders()).map(({ state }) => state)).toEqual(['ended', 'ended']);
+});
+
 test('a seat can be asked by its own name as well', async () => {
   const { backend } = await twoLeaders();
   const { stdout } = await invoke(['status', '-e', 'x.seat-2', '--json'], { backend });

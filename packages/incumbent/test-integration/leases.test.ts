@@ -117,6 +117,18 @@ for (const kind of kinds) {
       expect(shards).toBe('entries');
     });
 
+    test('shards are found by their name, and are no elections either', async () => {
+      const { backend } = store;
+      for (const name of ['found', 'found/1', 'found/2', 'found/directory']) {
+        await put(open(backend, name), withShards(name, name));
+      }
+      const names = (await leasesOf(backend).shards?.(never)) ?? [];
+      expect(names.filter((name) => name.startsWith('found'))).toEqual(['found']);
+      const listed = [...(await namesIn(backend))];
+      for await (const { name } of backend.survey()) listed.push(name);
+      expect(listed.filter((name) => name.startsWith('found'))).toEqual([]);
+    });
+
     test(
       '256 leases come back in the order of their stores',
       async () => {

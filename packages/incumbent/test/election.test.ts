@@ -3,8 +3,15 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
-import { readClocks } from '../src/base/clock.ts';
-import type { Backend, Contest, ElectionBackend, Seat, Snapshot } from '../src/core/contest.ts';
+import { readClocks, systemClock } from '../src/base/clock.ts';
+import type {
+  Backend,
+  Contest,
+  ElectionBackend,
+  Scope,
+  Seat,
+  Snapshot,
+} from '../src/core/contest.ts';
 import { noListing } from '../src/core/listing.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError, TakeoverFailedError } from '../src/index.ts';
@@ -98,6 +105,57 @@ describe('a request', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     await election.close();
   });
+});
+
+describe('a backend', () => {
+  const scopeOf = (more: Partial<ElectionOptions<bigint>> = {}) => {
+    const scopes: Scope[] = [];
+    const { backend } = setUp({}).election;
+    const open = (scope: Scope) => {
+      scopes.push(scope);
+      return backend.open(scope);
+    };
+    createElection({ name: 'jobs', backend: { ...backend, open }, ...more });
+    expect(scopes).toHaveLength(1);
+    return scopes[0] as Scope;
+  };
+
+  test('is handed the clock, the durations and the random numbers of the handle', () => {
+    const clock = new SimulatedClock();
+    const random = () => 0.25;
+    const scope = scopeOf({ clock, random, lease: '20s' });
+    expect(scope).toMatchObject({ election: 'jobs', clock, random, timing: { leaseMs: 20_000 } });
+    expect(scopeOf()).toMatchObject({ clock: systemClock, random: Math.random });
+    expect(scope.uniqueId()).not.toBe(scope.uniqueId());
+  });
+
+  test.each<[ElectionOptions<bigint>['init'], boolean]>([
+    ['auto', true],
+    ['never', false],
+    [undefined, false],
+  ])('makes what is missing only where it may: init %s', (init, makesMissing) => {
+    expect(scopeOf(init === undefined ? {} : { init }).makesMissing).toBe(makesMissing);
+  });
+});
+
+test('a campaign that could not begin leaves the handle free for the next one', async () => {
+  const { clock, candidate } = bound();
+  const election = candidate('a');
+  const wrong = { check: 'no function' as never };
+  await expect(election.campaign({ health: wrong })).rejects.toThrow('health.check must be');
+  const campaign = election.campaign();
+  await expect(election.campaign()).rejects.toThrow('campaigns already');
+  await clock.advance(10);
+  const term = await campaign;
+  await expect(election.campaign()).rejects.toThrow('campaigns already');
+  const disposed = term[Symbol.asyncDispose]();
+  await clock.advance(1_000);
+  await disposed;
+  const again = election.campaign();
+  await clock.advance(10_000);
+  const next = await again;
+  await Promise.all([next[Symbol.asyncDispose](), clock.advance(1_000)]);
+  await election.close();
 });
 
 describe('a handle that is closed', () => {

@@ -14,6 +14,7 @@ import { HeldTerm } from '../src/core/held-term.ts';
 import { runWork } from '../src/core/run-work.ts';
 import type { Watchdog } from '../src/core/watchdog.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
+import { collectWarnings } from './support/warnings.ts';
 
 /** D is 15 s: H is 12 s, G 2 s, R 3 s, X 2.5 s, the pause after a failure 750 ms. */
 const timing = resolveTiming();
@@ -602,12 +603,9 @@ test('a hook that goes on is work that has not settled', async () => {
 
 test('work may give its signal to as many calls as it likes: Node.js does not warn', async () => {
   const all = setUp();
-  const warnings: Error[] = [];
-  const onWarning = (warning: Error) => warnings.push(warning);
-  process.on('warning', onWarning);
+  const warnings = collectWarnings();
   for (let call = 0; call < 20; call += 1) all.term.signal.addEventListener('abort', () => {});
   await new Promise((resolve) => setImmediate(resolve));
-  process.off('warning', onWarning);
   expect(warnings).toEqual([]);
   await end(all);
 });

@@ -13,6 +13,7 @@ import {
   SimulatedLeaseStore,
   SimulatedQueueStore,
 } from '../src/testing/index.ts';
+import { collectWarnings } from './support/warnings.ts';
 
 const leaseMs = 15_000;
 
@@ -192,4 +193,53 @@ test('of a queue that others lead without a record, the first one is seen to lea
   const [summary] = await all(store.connect().backend.survey({ clock }));
   expect(summary).toMatchObject({ name: 'jobs', view: { state: 'led', leader: { id: 'go-1' } } });
   expect(summary?.waiting?.map(({ id }) => id)).toEqual(['go-2']);
+});
+
+describe('a listing that is given up', () => {
+  test('ends with the reason, also in the middle of a page: it must not look like a whole one', async () => {
+    const stop = new AbortController();
+    const { backend } = paged(['a', 'b', 'c'], ['d']);
+    const names: string[] = [];
+    const listing = (async () => {
+      for await (const name of backend.elections({ signal: stop.signal })) {
+        names.push(name);
+        if (name === 'b') stop.abort(new Error('enough'));
+      }
+    })();
+    await expect(listing).rejects.toThrow('enough');
+    expect(names).toEqual(['a', 'b']);
+  });
+
+  test('gives its page up, which may be hundreds of requests', async () => {
+    const stop = new AbortController();
+    const warnings = collectWarnings();
+    let operation: AbortSignal | undefined;
+    const backend = backendOf({
+      page(_after, _wanted, signal) {
+        operation = signal;
+        for (let i = 0; i < 12; i += 1) signal.addEventListener('abort', () => {});
+        return new Promise(() => {});
+      },
+    });
+    const listing = all(backend.survey({ signal: stop.signal }));
+    const ended = expect(listing).rejects.toThrow('enough');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warnings).toEqual([]);
+    stop.abort(new Error('enough'));
+    await ended;
+    expect(operation?.aborted).toBe(true);
+  });
+
+  test('asks a store for names alone where only names are wanted', async () => {
+    const wanted: string[] = [];
+    const backend = backendOf({
+      async page(_after, what) {
+        wanted.push(what);
+        return { elections: [], next: undefined };
+      },
+    });
+    await all(backend.elections());
+    await all(backend.survey());
+    expect(wanted).toEqual(['names', 'summaries']);
+  });
 });

@@ -637,3 +637,37 @@ test('close() ends the spans that are open', () => {
   handle.close();
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['incumbent.campaign']);
 });
+
+test('an election with several seats has a series for each, and its other series are one', async () => {
+  const { clock, soon } = setUp();
+  const backend = memory();
+  const prom = inProm({ clock });
+  const otel = inOtel({ clock });
+  const bySet = inProm({ clock, election: () => 'all' });
+  const campaign = (id: string) =>
+    soon(createElection({ name: 'jobs', backend, clock, seats: 3, candidate: { id } }).campaign());
+  const terms = [await campaign('a'), await campaign('b')];
+  expect(terms.map(({ seat }) => seat)).toEqual([1, 2]);
+  const seat = (number: number) => `{election="jobs",seat="${number}"}`;
+  for (const values of [await prom.read(), await asProm(otel.metrics)]) {
+    const of = (name: string) => [1, 2, 3].map((number) => values[name + seat(number)]);
+    expect(of('incumbent_leading')).toEqual([1, 1, 0]);
+    expect(of('incumbent_ready')).toEqual([1, 1, 0]);
+    expect(of('incumbent_token')).toEqual([...terms.map(({ token }) => Number(token)), 0]);
+    expect(of('incumbent_term_starts_total')).toEqual([1, 1, 0]);
+    expect(of('incumbent_belief_remaining_seconds').map((left) => Number(left) > 0)).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(values[`incumbent_leading${jobs}`]).toBeUndefined();
+    expect(values[`incumbent_term_starts_total${jobs}`]).toBeUndefined();
+    expect(values[`incumbent_candidates_waiting${jobs}`]).toBe(0);
+  }
+  // Seats of several elections say nothing together.
+  const values = await bySet.read();
+  expect(values['incumbent_leading{election="all"}']).toBe(2);
+  expect(Object.keys(values).filter((name) => name.includes('seat='))).toEqual([]);
+  for (const term of terms) await soon(term[Symbol.asyncDispose]());
+  expect((await prom.read())[`incumbent_leading${seat(2)}`]).toBe(0);
+});

@@ -344,8 +344,11 @@ describe.each([
       await crew.advance(30_000);
       expect(crew.terms.get('b')?.size).toBe(1);
       expect(crew.ground.named().filter((id) => id === 'b')).toHaveLength(1);
-      crew.add('c');
+      // The other record names nobody, so there is nobody to wait for and to fence.
+      const fenced: string[] = [];
+      crew.add('c', {}, { onUnclean: ({ id }) => void fenced.push(id) });
       expect(await crew.untilThree(5_000)).toBe(true);
+      expect(fenced).toEqual([]);
       expect(crew.faults).toEqual([]);
       await crew.end();
     },
@@ -459,6 +462,36 @@ describe.each([
     expect(ground.named()).toEqual(['a', undefined, undefined]);
     await crew.end();
   });
+});
+
+test('a candidate that campaigns again has left the lines of its last campaign before', async () => {
+  const clock = new SimulatedClock();
+  // So long that a place may be left later than the candidate comes back.
+  const store = new SimulatedQueueStore({ clock, sessionTimeoutMs: 40_000 });
+  const [first, second] = [store.connect(), store.connect()];
+  const handle = ({ backend }: { backend: Backend<bigint> }, id: string) =>
+    createElection<bigint>({ name: 'jobs', backend, clock, seats: 3, candidate: { id } });
+  const [a, b] = [handle(first, 'a'), handle(second, 'b')];
+  const winning = Promise.all([a.campaign(), clock.advance(5_000)]);
+  const [firstTerm] = await winning;
+  second.next('leave', { requestMs: 3_000 }, 2);
+  let terms = 0;
+  const leading = b.lead(async (term) => {
+    terms += 1;
+    if (terms === 1) term.resign();
+    else await new Promise((resolve) => term.signal.addEventListener('abort', resolve));
+  });
+  leading.catch(() => {});
+  for (let passed = 0; passed < 20_000; passed += 50) {
+    await clock.advance(50);
+    for (const name of names) {
+      expect(store.waiting(name).filter((id) => id === 'b').length).toBeLessThanOrEqual(1);
+    }
+  }
+  expect(terms).toBe(2);
+  await Promise.all([b.close(), clock.advance(20_000)]);
+  await Promise.all([firstTerm[Symbol.asyncDispose](), clock.advance(20_000)]);
+  await a.close();
 });
 
 test('the companion is told the number of the seat with each write', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
+import type { Timing, TimingLimits, TimingOptions } from '../src/base/timing.ts';
 import {
   createElection,
   deriveTiming,
@@ -146,3 +147,99 @@ test.each([0, -200])(
     expect(() => resolveTiming({}, limits)).toThrow('belief: it must be longer than 0');
   },
 );
+
+test.each<[string, TimingOptions, TimingLimits, Partial<Timing>]>([
+  [
+    'of the lease',
+    {},
+    {},
+    {
+      ...{ leaseMs: 15_000, beliefMs: 12_000, stopMarginMs: 2_000, renewEveryMs: 3_000 },
+      ...{ operationTimeoutMs: 2_500, retryBackoffMs: 750, pollEveryMs: 3_000 },
+      ...{ stopTimeoutMs: 30_000, clockDrift: 0.05 },
+    },
+  ],
+  [
+    'of a long lease, which are bounded',
+    { lease: '1h' },
+    {},
+    {
+      ...{ beliefMs: 2_880_000, stopMarginMs: 30_000, renewEveryMs: 30_000 },
+      ...{ operationTimeoutMs: 10_000, retryBackoffMs: 7_500, pollEveryMs: 5_000 },
+    },
+  ],
+  [
+    'of a session',
+    {},
+    { sessionTimeoutMs: 20_000 },
+    {
+      ...{ leaseMs: 20_000, beliefMs: 8_000, stopMarginMs: 1_000, renewEveryMs: 2_000 },
+      ...{ operationTimeoutMs: 2_000, retryBackoffMs: 500, pollEveryMs: 2_000 },
+    },
+  ],
+  [
+    'of a session of which less is safe to believe in',
+    { lease: '20s' },
+    { sessionTimeoutMs: 20_000, maxBelief: { ms: 4_000, because: 'of the tick' } },
+    { beliefMs: 4_000, stopMarginMs: 500, renewEveryMs: 1_000, operationTimeoutMs: 1_000 },
+  ],
+  [
+    'of a store with a lease of its own',
+    {},
+    { defaultLeaseMs: 45_000 },
+    { leaseMs: 45_000, beliefMs: 36_000, renewEveryMs: 9_000, pollEveryMs: 5_000 },
+  ],
+])('all numbers follow from those %s', (_, options, limits, expected) => {
+  expect(resolveTiming(options, limits)).toMatchObject(expected);
+});
+
+test('a limit is allowed, and one step beyond it is not', () => {
+  for (const edge of [
+    { lease: 1_000 },
+    { lease: '1h' },
+    { clockDrift: 0 },
+    { clockDrift: 0.2, belief: '10s', renewEvery: '2s', operationTimeout: '2s' },
+    { lease: '1s', pollEvery: 10 },
+    { lease: '15s', operationTimeout: 3_125 },
+    { lease: '15s', stopMargin: 1, operationTimeout: 100 },
+  ] as const) {
+    expect(violationsOf(edge)).toBe('');
+  }
+  // Nobody means 0 seconds.
+  expect(violationsOf({ lease: 0 })).toContain('lease: 0ms is outside 1s to 1h');
+  expect(violationsOf({ lease: '3601s' })).toContain('lease: 1h 1s is outside 1s to 1h');
+  expect(violationsOf({ pollEvery: '9ms' })).toContain('pollEvery: 9ms is shorter than 10ms');
+  expect(violationsOf({ operationTimeout: 3_126 })).toMatch(/^P3 .* = 10s is more than .* = 10s/);
+  expect(violationsOf({ belief: 0 })).toContain('belief: it must be longer than 0');
+  for (const stopMargin of [0, '9s']) expect(violationsOf({ stopMargin })).toContain('P2');
+  expect(violationsOf({ stopMargin: 8_999 })).not.toContain('P2');
+});
+
+test('a belief that a store cannot keep is refused with the reason, and the longest is not', () => {
+  const limits = { sessionTimeoutMs: 20_000, maxBelief: { ms: 9_000, because: 'of the tick' } };
+  expect(resolveTiming({ belief: 9_000 }, limits).beliefMs).toBe(9_000);
+  expect(() => resolveTiming({ belief: 9_001 }, limits)).toThrow(
+    'belief: 9s is longer than 9s: of the tick',
+  );
+});
+
+test('the lease of a session is the timeout of that session, and no other', () => {
+  const limits = { sessionTimeoutMs: 20_000 };
+  expect(() => resolveTiming({ lease: '15s' }, limits)).toThrow(
+    "lease: on this store it is the timeout of the client's session, which is 20s and not 15s",
+  );
+});
+
+test('elections with the same timing share it, and nobody can change it', () => {
+  const timing = resolveTiming({ lease: '7s' });
+  expect(resolveTiming({ lease: 7_000 })).toBe(timing);
+  expect(Object.isFrozen(timing)).toBe(true);
+  const other = resolveTiming({ lease: '7s', stopTimeout: '1s' });
+  expect(other).not.toBe(timing);
+  expect(other.stopTimeoutMs).toBe(1_000);
+});
+
+test('the longest duration is that which a timer keeps', () => {
+  expect(parseDuration('x', 2 ** 31 - 1)).toBe(2_147_483_647);
+  expect(() => parseDuration('x', 2 ** 31)).toThrow('timers keep at most 2^31 - 1 ms (24.8 days)');
+});

@@ -1,5 +1,6 @@
-import { setMaxListeners } from 'node:events';
+import { getEventListeners, setMaxListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
+import { Deferred } from '../src/base/wait.ts';
 import { Turns } from '../src/core/turns.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { candidate } from './support/scripted-candidate.ts';
@@ -134,6 +135,73 @@ describe('attempts of many candidates', () => {
     fail(new Error('refused'));
     await expect(failing).rejects.toThrow('refused');
     expect(begun.at(-1)).toBe('next');
+  });
+});
+
+describe('the turns of a backend', () => {
+  test('are never more than fifty, however many attempts have ended soon', async () => {
+    const { clock, turns, begun, askMany } = stand();
+    for (let i = 0; i < 10; i += 1) await turns.take(async () => {}, never, false);
+    askMany(2 * atOnce);
+    await clock.advance(0);
+    expect(begun.length).toBe(atOnce);
+  });
+
+  test('are halved by an attempt that took a second, also where no other waited', async () => {
+    const { clock, begun, askMany, answer } = stand();
+    askMany(1);
+    await clock.advance(1_000);
+    await answer(0);
+    askMany(2 * atOnce);
+    await clock.advance(0);
+    expect(begun.length).toBe(1 + atOnce / 2);
+  });
+
+  test('are halved once for all attempts that were slow together', async () => {
+    const { clock, begun, askMany, answer } = stand();
+    askMany(3);
+    await clock.advance(1_000);
+    for (const index of [0, 1, 2]) await answer(index);
+    askMany(2 * atOnce);
+    await clock.advance(0);
+    expect(begun.length).toBe(3 + atOnce / 2);
+  });
+
+  test('go to none that has given up before it asked', async () => {
+    const { begun, ask, askMany, answer } = stand();
+    askMany(atOnce);
+    await expect(ask('late', AbortSignal.abort(new Error('done')))).rejects.toThrow('done');
+    void ask('next');
+    void ask('after that');
+    await answer(0);
+    await answer(1);
+    expect(begun.slice(atOnce)).toEqual(['next', 'after that']);
+  });
+
+  test('leave no timer and no listener behind, and keep no process alive', async () => {
+    const kept: boolean[] = [];
+    class NotingClock extends SimulatedClock {
+      override setTimer(callback: () => void, delayMs: number, background = false) {
+        kept.push(!background);
+        return super.setTimer(callback, delayMs);
+      }
+    }
+    const clock = new NotingClock();
+    const turns = new Turns(clock);
+    const answer = new Deferred<void>();
+    const { signal } = new AbortController();
+    setMaxListeners(0, signal);
+    const all = Array.from({ length: 2 * atOnce }, () =>
+      turns.take(() => answer.promise, signal, false),
+    );
+    await clock.advance(0);
+    expect(clock.pendingTimers).toBe(1);
+    expect(getEventListeners(signal, 'abort').length).toBe(atOnce);
+    answer.resolve();
+    await Promise.all(all);
+    expect(clock.pendingTimers).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    expect(new Set(kept)).toEqual(new Set([false]));
   });
 });
 

@@ -6,6 +6,7 @@ import { systemClock } from '../src/base/clock.ts';
 import { OperationTimeoutError } from '../src/base/errors.ts';
 import { anyOf, bounded, Deferred, onAbort, sleep, Wakeup } from '../src/base/wait.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
+import { collectWarnings } from './support/warnings.ts';
 
 const never = new AbortController().signal;
 
@@ -403,17 +404,11 @@ describe('either of two signals', () => {
   });
 
   test('may be made of one signal any number of times: Node is not to warn', async () => {
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error) => warnings.push(warning);
-    process.on('warning', onWarning);
-    try {
-      const { signal } = new AbortController();
-      for (let i = 0; i < 12; i += 1) anyOf(signal, new AbortController().signal);
-      // Warnings are told in the next tick.
-      await new Promise(setImmediate);
-    } finally {
-      process.off('warning', onWarning);
-    }
+    const warnings = collectWarnings();
+    const { signal } = new AbortController();
+    for (let i = 0; i < 12; i += 1) anyOf(signal, new AbortController().signal);
+    // Warnings are told in the next tick.
+    await new Promise(setImmediate);
     expect(warnings).toEqual([]);
   });
 

@@ -305,6 +305,28 @@ export function decodeDirectory(source: Uint8Array, location: string): Directory
   };
 }
 
+// --- the names of shards ---
+
+interface NamesMessage {
+  readonly format: number;
+  readonly names: readonly string[];
+}
+
+const namesCodec: Codec<NamesMessage> = message<NamesMessage>({
+  format: field(1, int32),
+  names: repeated(2, string),
+});
+
+/** @param names sorted */
+export function encodeNames(names: readonly string[]): Uint8Array {
+  return namesCodec.encode({ format: shardsFormat, names });
+}
+
+/** @throws RecordDamagedError, RecordTooNewError */
+export function decodeNames(source: Uint8Array, location: string): readonly string[] {
+  return decoded(namesCodec, source, location).names;
+}
+
 // --- columns ---
 
 /** How many bits hold the numbers from 0 to `largest`. */

@@ -5,7 +5,9 @@ import type { Directory, Owner } from './codec.ts';
 import { decodeDirectory, encodeDirectory } from './codec.ts';
 import type { Context } from './context.ts';
 import { requireList } from './head.ts';
+import { keepNames } from './kept-names.ts';
 import type { SeenSlot } from './seen-slot.ts';
+import type { ShardList } from './slot.ts';
 import { isLive } from './slot.ts';
 
 /** The shortest time between two writes of it. */
@@ -20,6 +22,7 @@ export class DirectoryWriter<Shard> {
   #nonce: string | undefined;
   #lookedMs: number = Number.NEGATIVE_INFINITY;
   #isWriting = false;
+  #areNamesKept = false;
   #writing: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
 
@@ -45,6 +48,16 @@ export class DirectoryWriter<Shard> {
     this.#writing = this.#write();
   }
 
+  async #keepNames(signal: AbortSignal): Promise<void> {
+    if (this.#areNamesKept) return;
+    try {
+      await keepNames(this.#context, signal);
+      this.#areNamesKept = true;
+    } catch (error) {
+      this.#context.options.onTrouble('keeping the names of the shards', error);
+    }
+  }
+
   async #write(): Promise<void> {
     const { clock, onTrouble, timing } = this.#context.options;
     const stop = new AbortController().signal;
@@ -54,6 +67,7 @@ export class DirectoryWriter<Shard> {
       const slots = this.#wanted;
       this.#wanted = undefined;
       const signature = signatureOf(slots);
+      await this.#keepNames(stop);
       try {
         const { version, record: found } = await this.#context.ask(
           'reading the directory',
@@ -66,7 +80,9 @@ export class DirectoryWriter<Shard> {
         const name = `${this.#context.options.name}/directory`;
         const record = {
           ...emptyLeaseRecord(name, uniqueId(), timing.leaseMs),
-          shards: Buffer.from(encodeDirectory(this.#directoryOf(slots))).toString('base64'),
+          shards: Buffer.from(
+            encodeDirectory(directoryOf(this.#context.options.names.list, slots)),
+          ).toString('base64'),
         };
         const result = await this.#context.ask('writing the directory', stop, (signal) =>
           store.swap(version, record, signal),
@@ -82,27 +98,27 @@ export class DirectoryWriter<Shard> {
     }
     this.#isWriting = false;
   }
+}
 
-  #directoryOf(slots: readonly SeenSlot[]): Directory {
-    const { list } = this.#context.options.names;
-    const members: Owner[] = [];
-    const owners = new Int32Array(list.count).fill(nobody);
-    const tokens = new BigUint64Array(list.count);
-    let highest = 0n;
-    for (const { number, record, state } of slots) {
-      if (state === undefined) continue;
-      if (state.highest > highest) highest = state.highest;
-      if (record?.holding === undefined) continue;
-      const { id, addresses } = record.holding.candidate;
-      const index = members.push({ slot: number, id, addresses }) - 1;
-      for (const entry of state.entries) {
-        if (!isLive(entry)) continue;
-        owners[entry.shard] = index;
-        tokens[entry.shard] = entry.token;
-      }
+/** The owner of each shard, by these slots. */
+export function directoryOf(list: ShardList, slots: readonly SeenSlot[]): Directory {
+  const members: Owner[] = [];
+  const owners = new Int32Array(list.count).fill(nobody);
+  const tokens = new BigUint64Array(list.count);
+  let highest = 0n;
+  for (const { number, record, state } of slots) {
+    if (state === undefined) continue;
+    if (state.highest > highest) highest = state.highest;
+    if (record?.holding === undefined) continue;
+    const { id, addresses } = record.holding.candidate;
+    const index = members.push({ slot: number, id, addresses }) - 1;
+    for (const entry of state.entries) {
+      if (!isLive(entry)) continue;
+      owners[entry.shard] = index;
+      tokens[entry.shard] = entry.token;
     }
-    return { list, highest, members, owners, tokens };
   }
+  return { list, highest, members, owners, tokens };
 }
 
 /** Differs when the directory would. Each change of the entries counts. */

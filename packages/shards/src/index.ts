@@ -5,5 +5,7 @@
 export { createShards, type Shards } from './create-shards.ts';
 export { ListDiffersError } from './head.ts';
 export type { ShardsOptions } from './options.ts';
+export { listShards, observeShards, type ReadShardsOptions, readShards } from './read-shards.ts';
 export type { ShardFenceHook, ShardTakeover, ShardTerm, UncleanOwner } from './shard-term.ts';
+export type { ShardMemberStatus, ShardsStatus, UnreadableSlot } from './status.ts';
 export type { ShardMember, ShardOwner, ShardsView } from './view.ts';

@@ -10,6 +10,8 @@ const mostNameBytes = 200;
 /** The shards of a process, by their numbers and by their names. */
 export interface Names<Shard> {
   readonly list: ShardList;
+  /** Sorted. Undefined: the shards have no names. */
+  readonly names?: readonly string[];
   nameOf(number: number): Shard;
   /** @throws InvalidOptionError for a shard that is not in the list */
   numberOf(shard: Shard): number;
@@ -30,8 +32,14 @@ function numbered(count: number): Names<string | number> {
       `shards must be a whole number from 1 to ${mostShards}, not ${describeValue(count)}`,
     );
   }
+  return byNumber({ count, digest: 0n });
+}
+
+/** The shards of any list by their numbers, also where they have names. */
+export function byNumber(list: ShardList): Names<string | number> {
+  const { count } = list;
   return {
-    list: { count, digest: 0n },
+    list,
     nameOf: (number) => number,
     numberOf(shard) {
       if (typeof shard === 'number' && Number.isInteger(shard) && shard >= 0 && shard < count) {
@@ -61,6 +69,7 @@ function named(given: readonly unknown[]): Names<string | number> {
   }
   return {
     list: { count: names.length, digest: digestOf(names) },
+    names,
     nameOf: (number) => names[number] as string,
     numberOf(shard) {
       const number = numbers.get(shard as string);

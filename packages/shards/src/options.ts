@@ -82,7 +82,7 @@ const names: Readonly<Record<keyof ShardsOptions, true>> = {
 };
 
 /** Room for the number of a slot, and for the word `directory`. */
-const mostNameBytes = 180;
+export const mostNameBytes = 180;
 
 const defaultMaxMoving = 100;
 
@@ -109,17 +109,7 @@ export function checkOptions(options: ShardsOptions): Resolved {
   checkNames('createShards', options, names);
   const name = checkName('the name of the shards', options.name, mostNameBytes);
   const { backend, own, weight = 1, zone, maxMoving = defaultMaxMoving, onUnclean } = options;
-  if (typeof backend?.open !== 'function') {
-    throw new InvalidOptionError(
-      `backend must be a store such as file(directory) from "incumbent/file", not ${describeValue(backend)}`,
-    );
-  }
-  const { leases } = backend;
-  if (leases === undefined) {
-    throw new InvalidOptionError(
-      `a store of the kind "${backend.kind}" cannot hold shards with these options`,
-    );
-  }
+  const leases = leasesOf(backend);
   if (own !== undefined && typeof own !== 'function') {
     throw new InvalidOptionError(`own must be a function, not ${describeValue(own)}`);
   }
@@ -151,6 +141,19 @@ export function checkOptions(options: ShardsOptions): Resolved {
     onUnclean: hooks as readonly ShardFenceHook<string | number>[],
     hookTimeoutMs: parseDuration('hookTimeout', options.hookTimeout ?? 30_000),
   };
+}
+
+/** @throws InvalidOptionError for a store that cannot hold shards */
+export function leasesOf(backend: Backend): Leases {
+  if (typeof backend?.open !== 'function') {
+    throw new InvalidOptionError(
+      `backend must be a store such as file(directory) from "incumbent/file", not ${describeValue(backend)}`,
+    );
+  }
+  if (backend.leases !== undefined) return backend.leases;
+  throw new InvalidOptionError(
+    `a store of the kind "${backend.kind}" cannot hold shards with these options`,
+  );
 }
 
 function checkWhole(name: string, value: unknown, most: number): void {

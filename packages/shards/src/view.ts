@@ -6,6 +6,8 @@ import type { Names } from './lists.ts';
 export interface ShardOwner {
   /** The id of the process. */
   readonly id: string;
+  /** The slot that it holds. */
+  readonly slot: number;
   /** Where it can be reached, as it published them. */
   readonly addresses: readonly string[];
   /** The token of its term for this shard. */
@@ -56,8 +58,7 @@ export function viewOf<Shard extends string | number>(
       const number = names.numberOf(shard);
       const member = members[owners[number] ?? nobody];
       if (member === undefined) return undefined;
-      const { id, addresses } = member;
-      return { id, addresses, token: directory?.tokens[number] ?? 0n };
+      return { ...member, token: directory?.tokens[number] ?? 0n };
     },
     ownedBy(slot) {
       const index = members.findIndex((member) => member.slot === slot);

@@ -1,6 +1,9 @@
-/** A process that owns shards. Its argument names the store. */
+/**
+ * A process that owns shards. Its argument names the store. `lasting`: its work is nothing but to wait,
+ * and writes no log.
+ */
 import { credentials, Client as GrpcClient } from '@grpc/grpc-js';
-import type { Shards } from '@incumbent/shards';
+import type { Shards, ShardTerm } from '@incumbent/shards';
 import { createShards } from '@incumbent/shards';
 import { connect } from '@incumbent/zookeeper';
 import type { Backend } from 'incumbent';
@@ -11,9 +14,9 @@ import { zookeeper } from 'incumbent/zookeeper';
 import pg from 'pg';
 import { createClient } from 'redis';
 import { serve } from '../../calls/serve.ts';
-import { monotonicMs } from '../../clock.ts';
+import { monotonicMs, sleep } from '../../clock.ts';
 import { urlOf } from '../../stores/contenders/postgres-probe.ts';
-import type { MemberMethods, OwnedEvent, StoreName } from '../messages.ts';
+import type { MemberMethods, OwnedEvent, SetOfShards, StoreName } from '../messages.ts';
 
 interface Opened {
   readonly backend: Backend;
@@ -43,27 +46,69 @@ const open: Readonly<Record<StoreName, (port: number, leaseMs: number) => Promis
 };
 
 const events: OwnedEvent[] = [];
-let shards: Shards<number> | undefined;
+let shards: Shards<number> | Shards<string> | undefined;
+let opened: Promise<Opened> | undefined;
+const [, , store, form] = process.argv;
+
+function storeAt({ port, leaseMs }: SetOfShards): Promise<Opened> {
+  opened ??= open[store as StoreName](port, leaseMs);
+  return opened;
+}
+
+function until(signal: AbortSignal, stopped: () => void): void {
+  if (signal.aborted) stopped();
+  else signal.addEventListener('abort', stopped, { once: true });
+}
+
+const own = (shard: number | string, { signal }: Pick<ShardTerm, 'signal'>): Promise<void> =>
+  new Promise((resolve) => {
+    if (form === 'lasting') return until(signal, resolve);
+    events.push({ shard: Number(shard), atMs: monotonicMs(), isOwned: true });
+    until(signal, () => {
+      events.push({ shard: Number(shard), atMs: monotonicMs(), isOwned: false });
+      resolve();
+    });
+  });
+
+/** @param work none: the handle only asks */
+function shardsOf(set: SetOfShards, { backend, timing }: Opened, work?: typeof own) {
+  const { name, shards: count, areNamed } = set;
+  const common = {
+    ...({ name, backend, init: 'auto', ...timing } as const),
+    ...(work !== undefined && { own: work }),
+    onTrouble: (trouble: unknown) => console.error(String(trouble)),
+  };
+  if (!areNamed) return createShards({ ...common, shards: count });
+  const names = Array.from({ length: count }, (_, index) => `tenant-${index}`);
+  return createShards({ ...common, shards: names });
+}
 
 serve<MemberMethods>({
-  async join({ port, leaseMs, name, shards: count }) {
-    const { backend, timing } = await open[process.argv[2] as StoreName](port, leaseMs);
-    shards = createShards({
-      ...{ name, backend, shards: count, init: 'auto', ...timing },
-      own: (shard, { signal }) =>
-        new Promise<void>((resolve) => {
-          events.push({ shard, atMs: monotonicMs(), isOwned: true });
-          const stopped = () => {
-            events.push({ shard, atMs: monotonicMs(), isOwned: false });
-            resolve();
-          };
-          if (signal.aborted) stopped();
-          else signal.addEventListener('abort', stopped, { once: true });
-        }),
-      onTrouble: (trouble) => console.error(String(trouble)),
-    });
+  async join(set) {
+    shards = shardsOf(set, await storeAt(set), own);
     await shards.joined;
     return null;
+  },
+  async leave() {
+    await shards?.close();
+    shards = undefined;
+    return null;
+  },
+  async observe(set) {
+    const views = shardsOf(set, await storeAt(set)).observe();
+    await views.next();
+    // It goes on listening, and keeps the last view.
+    void views.next();
+    return null;
+  },
+  async memory() {
+    // Objects that were given up just now go with the second collection.
+    for (let turn = 0; turn < 3; turn += 1) {
+      await sleep(50);
+      globalThis.gc?.();
+    }
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
   },
   owned: () => shards?.owned().length ?? 0,
   log: () => events,

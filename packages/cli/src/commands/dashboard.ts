@@ -6,14 +6,14 @@ import type { PageStore } from '../dashboard/page-store.ts';
 import { pageStores } from '../dashboard/page-store.ts';
 import { openPast } from '../dashboard/past.ts';
 import { storeIndexOf } from '../dashboard/query.ts';
-import type { ShownLease } from '../dashboard/shown.ts';
+import type { ShownGrid, ShownLease } from '../dashboard/shown.ts';
 import { readSteering, requireShown, steer } from '../dashboard/steer.ts';
 import { exitCodes, UsageError } from '../failure.ts';
 import type { DashboardOptions, ListenAddress } from '../options.ts';
 import { toJson } from '../terminal/text.ts';
 import { LiveValues } from '../web/live-values.ts';
 import type { PageOptions } from '../web/page-server.ts';
-import { servePage } from '../web/page-server.ts';
+import { ActionError, servePage } from '../web/page-server.ts';
 
 const defaultAddress: ListenAddress = { host: '127.0.0.1', port: 7070 };
 
@@ -32,6 +32,7 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
     ...{ address, page: 'dashboard', live, ...security },
     read: {
       '/lease': (query) => shownLease(query, stores),
+      '/shards': (query) => shownGrid(query, stores),
       ...(past !== undefined && { '/history': past.answer }),
     },
     ...(allowSteering && {
@@ -63,6 +64,13 @@ export async function dashboard(options: DashboardOptions, context: Context): Pr
 function shownLease(query: URLSearchParams, stores: readonly PageStore[]): ShownLease {
   const store = stores[storeIndexOf(query)];
   return { leftMs: store?.leaseLeftMs(query.get('election') ?? '') ?? null };
+}
+
+/** @throws ActionError */
+function shownGrid(query: URLSearchParams, stores: readonly PageStore[]): ShownGrid {
+  const store = stores[storeIndexOf(query)];
+  if (store === undefined) throw new ActionError(`there is no store ${query.get('store')}`);
+  return store.grid(query.get('name') ?? '');
 }
 
 type Security = Pick<PageOptions, 'credentials' | 'tls' | 'names'>;

@@ -2,11 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, OpenStore, StoreNeeds } from '../context.ts';
 import { describeFailure, exitCodes } from '../failure.ts';
 import { refuseTwice } from '../follow/open-stores.ts';
+import { ShardsFollower } from '../follow/shards-follower.ts';
 import { StoreFollower } from '../follow/store-follower.ts';
 import { shownUrl } from '../shown-url.ts';
 import type { LiveValues } from '../web/live-values.ts';
 import { ActionError } from '../web/page-server.ts';
+import { ShowShards } from './show-shards.ts';
 import { ShowStore } from './show-store.ts';
+import type { ShownGrid } from './shown.ts';
 
 /** From one try to open a store to the next. */
 const againMs = 2_000;
@@ -16,6 +19,7 @@ export class PageStore {
   readonly url: string;
   readonly #option: string | undefined;
   readonly #show: ShowStore;
+  readonly #shards: ShowShards;
   #open: OpenStore | undefined;
   #follower: StoreFollower | undefined;
 
@@ -23,6 +27,7 @@ export class PageStore {
     this.url = url;
     this.#option = option;
     this.#show = new ShowStore(index, url, live);
+    this.#shards = new ShowShards(index, live);
   }
 
   /** @throws ActionError while it is away */
@@ -33,6 +38,11 @@ export class PageStore {
 
   leaseLeftMs(election: string): number | undefined {
     return this.#follower?.leaseLeftMs(election);
+  }
+
+  /** @throws ActionError for shards that are not known */
+  grid(name: string): ShownGrid {
+    return this.#shards.grid(name);
   }
 
   /**
@@ -47,8 +57,9 @@ export class PageStore {
     if (open === undefined) return;
     this.#open = open;
     this.#show.onOpen(open);
-    this.#follower = new StoreFollower({ open, timeoutMs, signal }, this.#show);
-    await this.#follower.run();
+    const followed = { open, timeoutMs, signal };
+    this.#follower = new StoreFollower(followed, this.#show);
+    await Promise.all([this.#follower.run(), new ShardsFollower(followed, this.#shards).run()]);
   }
 
   /** @returns undefined when the signal has aborted */

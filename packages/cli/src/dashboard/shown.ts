@@ -106,3 +106,63 @@ export type SteeringOf = Steering & {
   readonly election: string;
   readonly token: string | null;
 };
+
+/** The name under which a set of shards is told. */
+export function shardsKey({ store, name }: Pick<ShownShards, 'store' | 'name'>): string {
+  return `shards:${store}:${name}`;
+}
+
+/** A set of shards, without its grid. */
+export interface ShownShards {
+  readonly store: number;
+  readonly name: string;
+  readonly shards: number;
+  /** True: they have names. Their numbers are the places in the sorted list. */
+  readonly isNamed: boolean;
+  readonly coordinator: string | null;
+  readonly members: readonly ShownShardMember[];
+  /** So many have no owner. */
+  readonly unowned: number;
+  /** So many were asked back from their owners. */
+  readonly moving: number;
+  /** Another one whenever the grid has changed. */
+  readonly version: string;
+  /** Why what is shown is old; null: it is not. */
+  readonly error: string | null;
+}
+
+export interface ShownShardMember {
+  readonly id: string;
+  /** Unique, which the id need not be. */
+  readonly slot: number;
+  readonly addresses: readonly string[];
+  readonly weight: number;
+  readonly zone: string;
+  readonly joined: boolean;
+  readonly drained: boolean;
+  readonly owns: number;
+  readonly moving: number;
+  readonly sinceUnixMs: number;
+}
+
+/** The answer of `/shards?store=0&name=NAME`: who owns each shard. */
+export interface ShownGrid {
+  readonly version: string;
+  readonly terms: readonly ShownShardTerm[];
+  /** By the numbers of the shards; null: they have none, or these are not known. */
+  readonly names: readonly string[] | null;
+  /** For each shard the index of its term; -1: it has no owner. */
+  readonly cells: readonly number[];
+  /** The numbers of those that were asked back. */
+  readonly moving: readonly number[];
+}
+
+/** Terms of shards that one member was granted by one write. */
+export interface ShownShardTerm {
+  /** The member's. */
+  readonly slot: number;
+  readonly id: string;
+  readonly token: string;
+  /** When the dashboard saw it first; null: it was there before. */
+  readonly sinceUnixMs: number | null;
+}

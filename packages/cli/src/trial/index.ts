@@ -10,7 +10,7 @@ export {
   type RunReport,
   workerFile,
 } from './candidate-process.ts';
-export { type Effect, parseEffect } from './effect.ts';
+export { type Effect, formatEffect, parseEffect } from './effect.ts';
 export { FencedLog } from './fenced-log.ts';
 export { type Guarantee, Judge, type TermActivity, type Violation } from './judge.ts';
 export { childrenOf, isGroupGone, livingOf, processesOf, send } from './processes.ts';

@@ -6,17 +6,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { postgresAvailable, startPostgres } from '@incumbent/servers';
 import { connect } from '@incumbent/zookeeper';
 import { serverAvailable, startServer } from '@incumbent/zookeeper-testing';
 import type { Backend, Election, Term } from 'incumbent';
 import { createElection } from 'incumbent';
 import { file } from 'incumbent/file';
-import { postgres } from 'incumbent/postgres';
 import { zookeeper } from 'incumbent/zookeeper';
-import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Steering } from '../../src/dashboard/shown.ts';
@@ -25,6 +21,8 @@ import { HistoryWriter } from '../../src/history/history-writer.ts';
 import { loadSqlite } from '../../src/history/sqlite.ts';
 import { cliFile } from '../../src/trial/candidate-process.ts';
 import { expectAccessible, faultsOf, openBrowser } from './browser.ts';
+import { openPage, startDashboard } from './dashboard-process.ts';
+import { pageStores } from './page-stores.ts';
 
 /** `INCUMBENT_BROWSERS=10`: how many look at a thousand elections at length. */
 const browsersAtLength = Number(process.env['INCUMBENT_BROWSERS'] ?? 0);
@@ -32,6 +30,12 @@ const patiently = { timeout: 60_000 };
 let browser: Browser;
 const scratch = mkdtempSync(join(tmpdir(), 'dashboard-test-'));
 const started: ChildProcess[] = [];
+const dashboard = async (...options: readonly string[]): Promise<URL> => {
+  const { child, url } = await startDashboard(options);
+  started.push(child);
+  pids.set(url.port, child.pid ?? 0);
+  return url;
+};
 /** Of dashboards, by their port. */
 const pids = new Map<string, number>();
 
@@ -44,30 +48,14 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-/** @returns the address that it prints */
-async function dashboard(...options: readonly string[]): Promise<URL> {
-  const words = ['dashboard', '--json', '--listen', '127.0.0.1:0', ...options];
-  const child = spawn(process.execPath, [cliFile, ...words], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  started.push(child);
-  const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  const url = new URL(String(JSON.parse(line).url));
-  pids.set(url.port, child.pid ?? 0);
-  return url;
-}
-
 /** Processor time of a process so far, in ms. Linux counts in hundredths of a second. */
 function cpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
-async function open(url: URL, options: Parameters<Browser['newPage']>[0] = {}): Promise<Page> {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, ...options });
-  await page.goto(url.href);
-  return page;
-}
+const open = (url: URL, options: Parameters<Browser['newPage']>[0] = {}) =>
+  openPage(browser, url, options);
 
 const row = (page: Page, election: string) => page.locator(`[data-election="${election}"]`);
 
@@ -101,50 +89,12 @@ function electionsOn(backend: Backend) {
   };
 }
 
-describe.each([
-  {
-    name: 'file',
-    missing: undefined,
-    async open() {
-      const directory = mkdtempSync(join(scratch, 'store-'));
-      return { url: `file:${directory}`, backend: file(directory), close: async () => {} };
-    },
-  },
-  {
-    name: 'PostgreSQL',
-    missing: postgresAvailable(),
-    async open() {
-      const server = await startPostgres();
-      const pool = new pg.Pool({ connectionString: server.url });
-      const backend = postgres(pool);
-      await createElection({ name: 'any', backend }).init();
-      const close = async () => {
-        await pool.end();
-        await server.close();
-      };
-      return { url: server.url, backend, close };
-    },
-  },
-  {
-    name: 'ZooKeeper',
-    missing: serverAvailable({}),
-    async open() {
-      const server = await startServer();
-      const zk = await connect(server.connectionString);
-      const backend = zookeeper(zk);
-      const close = async () => {
-        await zk.close();
-        await server.close();
-      };
-      return { url: server.connectionString, backend, close };
-    },
-  },
-])('on $name', ({ missing, open: openStore }) => {
+describe.each(pageStores)('on $name', ({ missing, open: openStore }) => {
   if (missing !== undefined && process.env['CI'] === 'true') throw new Error(missing);
   const it = test.skipIf(missing !== undefined);
   let store: Awaited<ReturnType<typeof openStore>>;
   beforeAll(async () => {
-    if (missing === undefined) store = await openStore();
+    if (missing === undefined) store = await openStore(join(scratch, 'store'));
   });
   afterAll(async () => {
     await store?.close();

@@ -1,7 +1,12 @@
-/** The elections of all stores, as the page has heard of them. */
+/** The elections and shards of all stores, as the page has heard of them. */
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import { computed, signal } from '@preact/signals';
-import type { ShownElection, ShownPage, ShownStore } from '../../src/dashboard/shown.ts';
+import type {
+  ShownElection,
+  ShownPage,
+  ShownShards,
+  ShownStore,
+} from '../../src/dashboard/shown.ts';
 import { live, names } from '../shared/live.ts';
 
 export const page: Signal<ShownPage | undefined> = live<ShownPage>('page');
@@ -16,6 +21,12 @@ export const elections: ReadonlySignal<readonly ShownElection[]> = computed(() =
   names.value
     .filter((name) => name.startsWith('election:'))
     .flatMap((name) => live<ShownElection>(name).value ?? []),
+);
+
+export const shardSets: ReadonlySignal<readonly ShownShards[]> = computed(() =>
+  names.value
+    .filter((name) => name.startsWith('shards:'))
+    .flatMap((name) => live<ShownShards>(name).value ?? []),
 );
 
 /** Our clock may be another one than that of the command. */
@@ -54,6 +65,9 @@ export function stateOf({ state, ready }: ShownElection): {
   }
 }
 
+/** `orders-2` before `orders-10`. */
+export const byName: Intl.Collator = new Intl.Collator('en', { numeric: true });
+
 /** One of eight colours, the same wherever that candidate is shown. */
 export function colourOf(id: string): number {
   let hash = 0;
@@ -65,20 +79,33 @@ export function hrefOf({ store, election }: Pick<ShownElection, 'store' | 'elect
   return `#/${store}/${encodeURIComponent(election)}`;
 }
 
-/** The election that the address names; undefined: the overview. */
-export const chosen: Signal<{ readonly store: number; readonly election: string } | undefined> =
-  signal(readPlace());
+export function hrefOfShards({ store, name }: Pick<ShownShards, 'store' | 'name'>): string {
+  return `#/shards/${store}/${encodeURIComponent(name)}`;
+}
+
+export type Place =
+  | { readonly page: 'elections' }
+  | { readonly page: 'election'; readonly store: number; readonly election: string }
+  | { readonly page: 'shards' }
+  | { readonly page: 'set'; readonly store: number; readonly name: string };
+
+/** The place that the address names. */
+export const place: Signal<Place> = signal(readPlace());
 addEventListener('hashchange', () => {
-  chosen.value = readPlace();
+  place.value = readPlace();
 });
 
-function readPlace(): { readonly store: number; readonly election: string } | undefined {
-  const match = /^#\/(\d+)\/(.+)$/.exec(location.hash);
-  if (match === null) return undefined;
+function readPlace(): Place {
+  const { hash } = location;
+  if (hash === '#/shards') return { page: 'shards' };
+  const [, kind, store, encoded] = /^#\/(shards\/)?(\d+)\/(.+)$/.exec(hash) ?? [];
+  if (encoded === undefined) return { page: 'elections' };
   try {
-    return { store: Number(match[1]), election: decodeURIComponent(match[2] ?? '') };
+    const name = decodeURIComponent(encoded);
+    if (kind !== undefined) return { page: 'set', store: Number(store), name };
+    return { page: 'election', store: Number(store), election: name };
   } catch {
     // Somebody has written the address by hand.
-    return undefined;
+    return { page: 'elections' };
   }
 }

@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { ShownElection } from '../../src/dashboard/shown.ts';
 import { span } from '../shared/words.ts';
-import { elections, hrefOf, nowUnixMs, stateOf, stores } from './model.ts';
+import { byName, elections, hrefOf, nowUnixMs, stateOf, stores } from './model.ts';
 import { TermLine } from './term-line.tsx';
 
 const windows = [
@@ -25,9 +25,6 @@ const sortedBy = signal<{ readonly key: Key; readonly isDown: boolean }>({
 });
 const text = signal('');
 const only = signal<'all' | 'led' | 'vacant' | 'other'>('all');
-
-/** `orders-2` before `orders-10`. */
-const byName = new Intl.Collator('en', { numeric: true });
 
 const comparisons: Readonly<Record<Key, (a: ShownElection, b: ShownElection) => number>> = {
   election: () => 0,

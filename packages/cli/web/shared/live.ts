@@ -76,5 +76,5 @@ function take(entries: readonly Entry[], isAll: boolean): void {
     names.value = [...known];
   }
   // Nothing on the page shows them any more.
-  for (const name of gone) if (name.startsWith('election:')) values.delete(name);
+  for (const name of gone) if (/^(election|shards):/.test(name)) values.delete(name);
 }

@@ -10,6 +10,11 @@ export function span(ms: number): string {
   return `${Math.floor(minutes / 1_440)} d ${Math.floor((minutes % 1_440) / 60)} h`;
 }
 
+/** `10,000`. */
+export function grouped(count: number): string {
+  return count.toLocaleString('en');
+}
+
 export function clockTime(unixMs: number): string {
   const date = new Date(unixMs);
   return Number.isNaN(date.getTime()) ? 'at no valid time' : date.toLocaleString();

@@ -77,7 +77,8 @@ export class Campaign<Guard> implements Candidacy {
     this.#scope = scope;
     this.#settings = settings;
     const { id, incarnation } = settings.candidate;
-    this.#source = { election: scope.election, candidate: id, incarnation };
+    const { election, seats } = scope;
+    this.#source = { election, candidate: id, incarnation, ...(seats !== undefined && { seats }) };
     if (settings.onStatus !== undefined) {
       this.#status = new StatusTeller(settings.candidate.id, settings.onStatus, (error) =>
         scope.onTrouble('onStatus', error),

@@ -13,7 +13,7 @@ import type { TermState } from './term.ts';
 /**
  * Payloads by channel name. Every payload also has `election` and `candidate` (the id). All but
  * `incumbent:trouble` have `incarnation`, which tells the campaigns of one process apart. Those with
- * `token` have `seat`, as `term.seat`.
+ * `token` have `seat`, as `term.seat`. Those of a campaign for several seats have `seats`, their number.
  * `JSON.stringify` writes tokens as decimal texts.
  */
 export interface DiagnosticEvents {
@@ -67,6 +67,8 @@ export interface DiagnosticSource {
   readonly incarnation?: string;
   /** Of a term. */
   readonly seat?: number;
+  /** Of a campaign for several seats: so many. */
+  readonly seats?: number;
 }
 
 const channels = new Map<string, ReturnType<typeof channel>>();
@@ -82,10 +84,11 @@ export function publish<Name extends keyof DiagnosticEvents>(
     channels.set(name, target);
   }
   if (target.hasSubscribers) {
-    const { election, candidate, incarnation, seat } = source;
+    const { election, candidate, incarnation, seat, seats } = source;
     const of = {
       ...(incarnation !== undefined && { incarnation }),
       ...(seat !== undefined && { seat }),
+      ...(seats !== undefined && { seats }),
     };
     target.publish(withJson({ election, candidate, ...of, ...payload }));
   }

@@ -236,7 +236,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
     this.#candidate = options.candidate;
     const { id } = this.#resolveCandidate({});
     this.#hasOwnClock = options.clock !== undefined;
-    const clock = options.clock ?? systemClock;
+    const { seats = 1, clock = systemClock } = options;
     // One handle may have many observers.
     setMaxListeners(0, this.#closing.signal);
     const trouble = new TroubleTeller({
@@ -257,6 +257,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
       onAnswer: trouble.onAnswer,
       makesMissing: options.init === 'auto',
       turns: Turns.of(options.backend, clock),
+      ...(seats > 1 && { seats }),
     };
     // Checks the name against the store's rules. It does no I/O.
     this.#opened = openSeats(this.backend, this.#scope, options.seats);

@@ -125,4 +125,9 @@ export interface Leases {
     stores: readonly LeaseStore[],
     signal: AbortSignal,
   ): Promise<readonly (Reading | Error)[]>;
+  /**
+   * The names of all shards in the store. It may name some that were never begun. Writes nothing.
+   * Left out: this store cannot tell.
+   */
+  shards?(signal: AbortSignal): Promise<readonly string[]>;
 }

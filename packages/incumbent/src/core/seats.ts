@@ -187,13 +187,12 @@ class Gate {
   readonly #turns: Scope['turns'];
   #last: Promise<void> = Promise.resolve();
   /** Called before the next attempt could begin. */
-  onWon: (winner: AbortSignal) => void = () => {};
+  onWon: () => void = () => {};
 
   constructor(turns: Scope['turns']) {
     this.#turns = turns;
   }
 
-  /** The signal is that of the campaign for one seat. */
   async take<T>(attempt: () => Promise<T>, signal: AbortSignal, isInLine: boolean): Promise<T> {
     const before = this.#last;
     const turn = new Deferred<void>();
@@ -202,7 +201,7 @@ class Gate {
     try {
       signal.throwIfAborted();
       const verdict = await (this.#turns?.take(attempt, signal, isInLine) ?? attempt());
-      if ((verdict as { readonly kind?: unknown }).kind === 'won') this.onWon(signal);
+      if ((verdict as { readonly kind?: unknown }).kind === 'won') this.onWon();
       return verdict;
     } finally {
       turn.resolve();
@@ -255,16 +254,19 @@ class SeatsContest<Guard> implements Contest<Guard> {
     signal.throwIfAborted();
     const stops = this.#contests.map(() => new AbortController());
     const entering = new AbortController();
-    const stopAll = (reason: unknown, winner?: AbortSignal) => {
+    const stopAll = (reason: unknown) => {
       entering.abort(reason);
-      for (const stop of stops) if (stop.signal !== winner) stop.abort(reason);
+      for (const stop of stops) stop.abort(reason);
     };
     const removeListener = onAbort(signal, () => stopAll(signal.reason));
-    this.#gate.onWon = (winner) => stopAll(new Error('another seat is won'), winner);
+    // The campaign that has won is over: a stop does nothing to its seat.
+    this.#gate.onWon = () => stopAll(new Error('a seat is won'));
     let won: Seat<Guard> | undefined;
     let failure: { readonly error: unknown } | undefined;
     const fail = (error: unknown) => {
-      if (!entering.signal.aborted) failure = { error };
+      // It was told to stop. The campaign that has won was not.
+      if (entering.signal.aborted) return;
+      failure = { error };
       stopAll(error);
     };
     const settled = new Deferred<void>();

@@ -13,6 +13,7 @@ import type { DiagnosticEvents, DiagnosticSource } from '../core/diagnostics.ts'
 /** A term, from the win of its seat. */
 export interface FollowedTerm {
   readonly token: bigint;
+  readonly seat: number;
   readonly wonMs: number;
   readonly predecessor: 'none' | 'clean' | 'unclean';
   /** How long it believes after a confirmation, in ms. Undefined until the term begins. */
@@ -25,6 +26,8 @@ export interface FollowedTerm {
 /** A campaign, until it is over. */
 export interface FollowedCampaign {
   readonly election: string;
+  /** How many the election has. */
+  readonly seats: number;
   readonly candidate: string;
   isUnhealthy: boolean;
   term?: FollowedTerm;
@@ -59,14 +62,16 @@ export interface FollowedEnd {
 
 class Campaign implements FollowedCampaign {
   readonly election: string;
+  readonly seats: number;
   readonly candidate: string;
   isUnhealthy = false;
   term?: FollowedTerm;
   readonly #clock: Clock;
   #countdown = new Countdown();
 
-  constructor({ election, candidate }: DiagnosticSource, clock: Clock) {
+  constructor({ election, candidate, seats = 1 }: DiagnosticSource, clock: Clock) {
     this.election = election;
+    this.seats = seats;
     this.candidate = candidate;
     this.#clock = clock;
   }
@@ -148,6 +153,7 @@ export class Campaigns implements Iterable<FollowedCampaign> {
       const predecessor = before === undefined ? 'none' : before.clean ? 'clean' : 'unclean';
       const term = {
         token,
+        seat: source.seat ?? 1,
         predecessor,
         wonMs: this.#clock.monotonicMs(),
         isReady: false,

@@ -22,6 +22,8 @@ export interface ElectionInstrument {
   readonly attributes: readonly string[];
   /** The attribute besides `election`, with all its values. */
   readonly by?: { readonly name: string; readonly values: readonly string[] };
+  /** An election with several seats has a data point for each, told apart by the attribute `seat`. */
+  readonly perSeat?: true;
   /** The bounds of a histogram, in its unit. */
   readonly buckets?: readonly number[];
   /** How a gauge puts several leaders with the same attributes together. */
@@ -50,7 +52,7 @@ export type HistogramName =
   | 'incumbent.handover.duration';
 export type InstrumentName = GaugeName | CounterName | HistogramName;
 
-type Row = Pick<ElectionInstrument, 'help' | 'unit' | 'by' | 'buckets' | 'over'>;
+type Row = Pick<ElectionInstrument, 'help' | 'unit' | 'by' | 'perSeat' | 'buckets' | 'over'>;
 
 const reason: ElectionInstrument['by'] = { name: 'reason', values: endReasons };
 /** How the leader before has ended. `none`: there was none. */
@@ -64,26 +66,31 @@ const gauges: Readonly<Record<GaugeName, Row>> = {
     unit: '{candidate}',
     help: 'Candidates of this process that lead',
     over: 'sum',
+    perSeat: true,
   },
   'incumbent.ready': {
     unit: '{candidate}',
     help: 'Candidates of this process that lead and take requests',
     over: 'sum',
+    perSeat: true,
   },
   'incumbent.token': {
     unit: '{token}',
     help: 'Token of the term that this process leads, 0 while it leads none',
     over: 'max',
+    perSeat: true,
   },
   'incumbent.belief.remaining': {
     unit: 's',
     help: 'Belief that the leader in this process has left, 0 while none leads',
     over: 'min',
+    perSeat: true,
   },
   'incumbent.belief.limit': {
     unit: 's',
     help: 'Belief of the leader in this process right after a confirmation, 0 while none leads',
     over: 'max',
+    perSeat: true,
   },
   'incumbent.candidates.waiting': {
     unit: '{candidate}',
@@ -98,7 +105,11 @@ const gauges: Readonly<Record<GaugeName, Row>> = {
 };
 
 const counters: Readonly<Record<CounterName, Row>> = {
-  'incumbent.term.starts': { unit: '{term}', help: 'Terms that began in this process' },
+  'incumbent.term.starts': {
+    unit: '{term}',
+    help: 'Terms that began in this process',
+    perSeat: true,
+  },
   'incumbent.term.ends': {
     unit: '{term}',
     help: 'Terms that ended in this process, by reason, also those that never began',
@@ -163,7 +174,11 @@ function rowsOf<Name extends string>(
     promName: promName(name, kind, row.unit),
     kind,
     ...row,
-    attributes: row.by === undefined ? ['election'] : ['election', row.by.name],
+    attributes: [
+      'election',
+      ...(row.by === undefined ? [] : [row.by.name]),
+      ...(row.perSeat === undefined ? [] : ['seat']),
+    ],
   }));
 }
 

@@ -14,7 +14,8 @@ export interface MetricsOptions {
   /**
    * The value of the attribute `election` for the election `name`, so that elections with one value
    * are counted together. `false` leaves the attribute out. Default: the name. With this option
-   * there is no `incumbent.token`, because the tokens of two elections say nothing together.
+   * there is no `incumbent.token`, because the tokens of two elections say nothing together. And there
+   * is no attribute `seat`.
    */
   readonly election?: ((name: string) => string) | false;
   /** The clock of the elections, in tests with `SimulatedClock`. Default: the machine's. */

@@ -34,9 +34,11 @@ export type HearDuration = (name: HistogramName, seconds: number, attributes: At
 /** Elections that are counted together. */
 interface Group {
   readonly attributes: Attributes;
-  /** Its token can be told: it is one election. */
+  /** Its token and its seats can be told: it is one election. */
   readonly isOne: boolean;
-  readonly points: ReadonlyMap<CounterName, ReadonlyMap<string, Point>>;
+  /** The values of the attribute `seat`. Empty: the attribute is left out. */
+  seats: readonly string[];
+  readonly points: Map<CounterName, ReadonlyMap<string, Point>>;
   readonly distributions: ReadonlyMap<HistogramName, ReadonlyMap<string, Distribution>>;
 }
 
@@ -55,9 +57,9 @@ export class Tally {
     this.#campaigns = new Campaigns(clock, {
       // So that all counters are there, at zero, before the first of them counts.
       begins: (campaign) => void this.#of(campaign),
-      leads: (campaign, { predecessor }, tookMs) => {
+      leads: (campaign, { predecessor, seat }, tookMs) => {
         const group = this.#of(campaign);
-        this.#add(group, 'incumbent.term.starts');
+        this.#add(group, 'incumbent.term.starts', group.seats.length > 0 ? String(seat) : '');
         this.#record(group, 'incumbent.takeover.duration', tookMs, predecessor);
       },
       ends: (campaign, _term, { reason, released, tookMs }) => {
@@ -84,19 +86,29 @@ export class Tally {
    * would go on telling the last value of a point that is gone.
    */
   gauges(name: GaugeName): Iterable<Point> {
-    const over = electionInstruments.find((instrument) => instrument.name === name)?.over;
-    const told = new Map<Group, number>();
+    const { over, perSeat } =
+      electionInstruments.find((instrument) => instrument.name === name) ?? {};
+    const seatsIn = ({ seats }: Group) => (perSeat && seats.length > 0 ? seats : ['']);
+    const told = new Map<Group, Map<string, number>>();
     for (const campaign of this.#campaigns) {
       const group = this.#of(campaign);
       const value = gaugeOf(name, campaign);
       if (value === undefined) continue;
-      const before = told.get(group);
-      if (before === undefined) told.set(group, value);
-      else told.set(group, over === 'sum' ? before + value : Math[over ?? 'max'](before, value));
+      const values = told.get(group) ?? new Map<string, number>();
+      told.set(group, values);
+      const [seat = ''] = seatsIn(group).filter((each) => each === String(campaign.term?.seat));
+      const before = values.get(seat);
+      if (before === undefined) values.set(seat, value);
+      else values.set(seat, over === 'sum' ? before + value : Math[over ?? 'max'](before, value));
     }
     return [...this.#groups.values()]
       .filter(({ isOne }) => isOne || name !== 'incumbent.token')
-      .map((group) => ({ attributes: group.attributes, value: told.get(group) ?? 0 }));
+      .flatMap((group) =>
+        seatsIn(group).map((seat) => ({
+          attributes: ofSeat(group.attributes, seat),
+          value: told.get(group)?.get(seat) ?? 0,
+        })),
+      );
   }
 
   *counters(name: CounterName): Iterable<Point> {
@@ -144,6 +156,7 @@ export class Tally {
     let group = this.#groupOf.get(campaign);
     if (group === undefined) {
       group = this.#groupFor(campaign.election);
+      if (group.isOne && campaign.seats > 1) addSeats(group, campaign.seats);
       this.#groupOf.set(campaign, group);
     }
     return group;
@@ -159,6 +172,22 @@ export class Tally {
       this.#groups.set(key, group);
     }
     return group;
+  }
+}
+
+function ofSeat(attributes: Attributes, seat: string): Attributes {
+  return seat === '' ? attributes : { ...attributes, seat };
+}
+
+/** An election may have been heard of before it was known to have several seats. */
+function addSeats(group: Group, count: number): void {
+  if (group.seats.length > 0) return;
+  group.seats = Array.from({ length: count }, (_, index) => String(index + 1));
+  for (const { name, perSeat } of electionInstruments) {
+    const points = group.points.get(name as CounterName);
+    if (!perSeat || points === undefined) continue;
+    const point = (seat: string) => ({ attributes: ofSeat(group.attributes, seat), value: 0 });
+    group.points.set(name as CounterName, new Map(group.seats.map((seat) => [seat, point(seat)])));
   }
 }
 
@@ -191,7 +220,7 @@ function newGroup(attributes: Attributes, isOne: boolean): Group {
       );
     }
   }
-  return { attributes, isOne, points, distributions };
+  return { attributes, isOne, seats: [], points, distributions };
 }
 
 /** Undefined: the campaign does not count in this gauge. */

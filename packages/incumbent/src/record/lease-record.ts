@@ -48,6 +48,11 @@ export function encodeLeaseRecord(record: LeaseRecord): string {
   );
 }
 
+/** @param text a record, or its beginning */
+export function isOfShards(text: string): boolean {
+  return text.startsWith(`{"format":${shardsFormat},`);
+}
+
 /**
  * @param location the file, key or object, for the error
  * @throws RecordDamagedError when the text is no record of ours

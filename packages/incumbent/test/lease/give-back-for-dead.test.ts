@@ -1,9 +1,14 @@
 /** The record after a witness has given back the lease of a leader that it saw die. */
 import { describe, expect, test } from 'vitest';
+import { StoreUnavailableError, StoreUnsuitableError } from '../../src/base/errors.ts';
+import { resolveTiming } from '../../src/base/timing.ts';
+import type { DeadLeader, Scope } from '../../src/core/contest.ts';
 import { SeatTeller } from '../../src/core/seat-identity.ts';
+import { giveBackForDead } from '../../src/mechanisms/give-back-for-dead.ts';
 import type { LeaseRecord } from '../../src/record/lease-record.ts';
 import { emptyLeaseRecord } from '../../src/record/lease-record.ts';
 import { releasedForDead } from '../../src/record/transitions.ts';
+import { SimulatedClock } from '../../src/testing/index.ts';
 
 const wallMs = 1_000_000;
 const candidate = { id: 'a', incarnation: 'i', addresses: ['a:1'], metadata: {} };
@@ -113,5 +118,124 @@ describe('what a witness is told', () => {
     );
     teller.onWrite({ token: 5n, nonce: 'n' });
     expect(errors).toEqual([thrown]);
+  });
+});
+
+describe('a witness that gives a seat back', () => {
+  const leader: DeadLeader = {
+    ...{ id: 'a', incarnation: 'i', token: 3n, nonces: ['n', 'm'], hasWorkEnded: true },
+  };
+
+  /** @param answers the outcome of one write after the other. The last one stays */
+  function setUp(...answers: readonly ('ok' | 'conflict' | 'gone' | Error)[]) {
+    const clock = new SimulatedClock();
+    const trouble: string[] = [];
+    const lookedAtMs: number[] = [];
+    const written: LeaseRecord[] = [];
+    const stands = { record: held() as LeaseRecord | undefined };
+    const stop = new AbortController();
+    const scope: Scope = {
+      ...{ election: 'jobs', clock, timing: resolveTiming(), random: () => 0.5 },
+      ...{ uniqueId: () => `own-${written.length}`, onTrouble: (what) => trouble.push(what) },
+    };
+    const look = async () => {
+      lookedAtMs.push(clock.monotonicMs());
+      return {
+        record: stands.record,
+        async write(next: LeaseRecord) {
+          const answer = answers[Math.min(written.length, answers.length - 1)];
+          written.push(next);
+          if (answer instanceof Error) throw answer;
+          return answer ?? 'ok';
+        },
+      };
+    };
+    const give = (dead = leader) => {
+      const seen: { result?: boolean; error?: unknown } = {};
+      giveBackForDead(scope, dead, look, stop.signal).then(
+        (result) => Object.assign(seen, { result }),
+        (error: unknown) => Object.assign(seen, { error }),
+      );
+      return seen;
+    };
+    return { clock, scope, trouble, lookedAtMs, written, stands, stop, give };
+  }
+
+  const away = new StoreUnavailableError('away');
+
+  test.each<Partial<DeadLeader>>([
+    { id: 'b' },
+    { incarnation: 'j' },
+    { token: 2n },
+    { nonces: ['m'] },
+  ])('leaves a record alone that is not of its term: %o', async (other) => {
+    const { clock, written, give } = setUp('ok');
+    const seen = give({ ...leader, ...other });
+    await clock.advance(0);
+    expect([seen, written]).toEqual([{ result: false }, []]);
+  });
+
+  test('leaves a vacant seat alone, and one without a record', async () => {
+    const { clock, written, stands, give } = setUp('ok');
+    stands.record = { ...held(), holding: undefined };
+    const vacant = give();
+    await clock.advance(0);
+    stands.record = undefined;
+    const none = give();
+    await clock.advance(0);
+    expect([vacant, none, written]).toEqual([{ result: false }, { result: false }, []]);
+  });
+
+  test('tries five times where others write faster, at once and each time under another name', async () => {
+    const { clock, trouble, lookedAtMs, written, give } = setUp('conflict');
+    const seen = give();
+    await clock.advance(0);
+    expect(seen).toEqual({ result: false });
+    expect(lookedAtMs).toEqual([0, 0, 0, 0, 0]);
+    expect(new Set(written.map(({ nonce }) => nonce)).size).toBe(5);
+    expect(trouble).toEqual([]);
+  });
+
+  test('tries five times where the store does not answer, with pauses, and then says why not', async () => {
+    const { clock, scope, trouble, lookedAtMs, give } = setUp(away);
+    const seen = give();
+    const { retryBackoffMs } = scope.timing;
+    for (let ms = 0; ms < 6 * retryBackoffMs; ms += 10) await clock.advance(10);
+    expect(seen).toEqual({ error: away });
+    expect(lookedAtMs).toEqual([0, 1, 2, 3, 4].map((tries) => tries * retryBackoffMs));
+    expect(trouble).toEqual(Array(4).fill('giving back the seat of a dead leader'));
+  });
+
+  test('finds its write that had no answer by its name, and writes no other', async () => {
+    const { clock, written, stands, give } = setUp(away);
+    const seen = give();
+    await clock.advance(0);
+    stands.record = written[0];
+    await clock.advance(60_000);
+    expect(seen).toEqual({ result: true });
+    expect(written).toHaveLength(1);
+  });
+
+  test('does not write again where the place of the dead has gone', async () => {
+    const { clock, lookedAtMs, written, give } = setUp('gone');
+    const seen = give();
+    await clock.advance(0);
+    expect(seen).toEqual({ result: false });
+    expect([lookedAtMs.length, written.length]).toEqual([2, 1]);
+  });
+
+  test('does not try again what waiting cannot cure, or nobody wants any more', async () => {
+    const unsuitable = new StoreUnsuitableError('no right to write');
+    const refused = setUp(unsuitable);
+    const first = refused.give();
+    await refused.clock.advance(0);
+    expect([first, refused.trouble]).toEqual([{ error: unsuitable }, []]);
+    const stopped = setUp(away);
+    const second = stopped.give();
+    await stopped.clock.advance(0);
+    stopped.stop.abort(new Error('enough'));
+    await stopped.clock.advance(60_000);
+    expect(second).toEqual({ error: stopped.stop.signal.reason });
+    expect(stopped.written).toHaveLength(1);
   });
 });

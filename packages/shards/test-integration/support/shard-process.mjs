@@ -1,14 +1,15 @@
 // One process that shares shards:
 //
-//   node shard-process.mjs <file | postgres | redis> <where> <id> <shards> <lease>
+//   node shard-process.mjs <file | postgres | redis | etcd | zookeeper> <where> <id> <shards> <lease>
 //
 // It says on standard output when the work of a shard begins and ends, by the clock that all processes
 // of one machine share. On standard input it is told to `drain` or to `close`.
 import { createInterface } from 'node:readline';
 import { createShards } from '@incumbent/shards';
+import { hasSessions, openBackend } from './open-backend.mjs';
 
 const [kind, where, id, shards, lease] = process.argv.slice(2);
-const { backend, close } = await openBackend();
+const { backend, close } = await openBackend(kind, where, lease);
 const say = (...words) => process.stdout.write(`${words.join(' ')}\n`);
 const now = () => process.hrtime.bigint();
 
@@ -16,8 +17,7 @@ const handle = createShards({
   name: 'queues',
   backend,
   shards: Number(shards),
-  // On etcd the lease is that of the session.
-  ...(kind === 'etcd' ? {} : { lease }),
+  ...(hasSessions(kind) ? {} : { lease }),
   candidate: { id, addresses: [`${id}:80`] },
   init: 'auto',
   onTrouble: ({ what, error }) => process.stderr.write(`${id}: ${what}: ${error}\n`),
@@ -40,27 +40,3 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 await close();
 say('left');
-
-async function openBackend() {
-  if (kind === 'file') {
-    const { file } = await import('incumbent/file');
-    return { backend: file(where), close: async () => {} };
-  }
-  if (kind === 'postgres') {
-    const { postgres } = await import('incumbent/postgres');
-    const { default: pg } = await import('pg');
-    const client = new pg.Pool({ connectionString: where });
-    return { backend: postgres(client, { clockStep: 0 }), close: () => client.end() };
-  }
-  if (kind === 'etcd') {
-    const { etcd } = await import('incumbent/etcd');
-    const { Client, credentials } = await import('@grpc/grpc-js');
-    const client = new Client(where, credentials.createInsecure());
-    return { backend: etcd(client, { ttl: lease }), close: async () => client.close() };
-  }
-  const { redis } = await import('incumbent/redis');
-  const { createClient } = await import('redis');
-  const client = createClient({ url: where });
-  await client.connect();
-  return { backend: redis(client), close: () => client.close() };
-}

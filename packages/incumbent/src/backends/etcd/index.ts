@@ -16,7 +16,7 @@ import { checkClients, checkOptions } from './check-options.ts';
 import type { GrpcClient } from './client.ts';
 import { electionKeys, encodeKey, leaseKeys } from './keys.ts';
 import { EtcdLeaseStore } from './lease-store.ts';
-import { etcdPages } from './lister.ts';
+import { etcdPages, etcdShards } from './lister.ts';
 import type { EtcdGuard, EtcdOptions } from './options.ts';
 import type { EtcdPlace } from './session.ts';
 import { EtcdSession } from './session.ts';
@@ -81,6 +81,7 @@ export function etcd(
         new EtcdLeaseStore(sessionOf(scope), scope, leaseKeys(checked.root, scope.election)),
       readAll: async (stores, signal) =>
         EtcdLeaseStore.readAll(allOf(EtcdLeaseStore, stores), signal),
+      shards: etcdShards(listing, checked.root),
     },
     // A listing holds no lease, so nothing of this session would have trouble to tell of.
     ...listingOf(etcdPages(listing, checked.root)),

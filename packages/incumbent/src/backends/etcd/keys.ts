@@ -90,7 +90,12 @@ export function electionKeys(root: string, election: string): ElectionKeys {
  */
 export function leaseKeys(root: string, name: string): Record<'record' | 'news', string> {
   electionKeys(root, name);
-  return { record: `${root}incumbent/lease/${name}`, news: `${root}incumbent/news/${name}` };
+  return { record: `${leasesBelow(root)}${name}`, news: `${root}incumbent/news/${name}` };
+}
+
+/** The keys of all leases begin with this. */
+export function leasesBelow(root: string): string {
+  return `${root}incumbent/lease/`;
 }
 
 /** The keys of the records of all elections begin with this. */

@@ -1,13 +1,17 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import type { ElectionPages, FoundElection } from '../../core/listing.ts';
 import { onlyNamed } from '../../core/listing.ts';
+import { shardsWithParts } from '../../mechanisms/lease/listing.ts';
+import type { Leases } from '../../mechanisms/lease/store.ts';
 import { foundQueue } from '../../mechanisms/queue/listing.ts';
 import { codeOf, grpcCode } from './client.ts';
 import type { RecordKeys } from './keys.ts';
-import { encodeKey, keysOfRecord, nameBelow, rangeBelow, recordsOf } from './keys.ts';
+import { encodeKey, keysOfRecord, leasesBelow, nameBelow, rangeBelow, recordsOf } from './keys.ts';
 import { sortOrder, sortTarget } from './messages.ts';
 import type { EtcdSession } from './session.ts';
 import { membersOf, readingOf } from './store.ts';
+
+const text = new TextDecoder();
 
 const namesAPage = 1_000;
 /** Each is two reads, and servers take 128 operations in a transaction. */
@@ -15,6 +19,16 @@ const electionsAtOnce = 50;
 const transactionsAtOnce = 4;
 
 const inOrder = { sortOrder: sortOrder.ascend, sortTarget: sortTarget.create } as const;
+
+/** `leases.shards`: the keys of leases have their names. */
+export function etcdShards(session: EtcdSession, root: string): NonNullable<Leases['shards']> {
+  const prefix = leasesBelow(root);
+  return async (signal) => {
+    const request = { ...rangeBelow(prefix), keysOnly: true };
+    const { kvs } = await session.read(request, 'listing shards', signal);
+    return shardsWithParts(kvs.map(({ key }) => text.decode(key).slice(prefix.length)));
+  };
+}
 
 /**
  * The elections with a record of ours. One that only Go programs hold has no mark by which it could

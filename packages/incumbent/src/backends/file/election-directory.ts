@@ -107,7 +107,21 @@ const leasesDirectory = '.leases';
 /** The directory with the records of a lease, such as `devices/3`. Its name has no slash. */
 export function leasePath(root: string, name: string): string {
   const flat = checkElectionName(name).replaceAll(/[%/\\]/g, (each) => encodeURIComponent(each));
-  return join(resolve(root), leasesDirectory, `_${flat}`);
+  return join(leasesPath(root), `_${flat}`);
+}
+
+/** The directory of all leases. */
+export function leasesPath(root: string): string {
+  return join(resolve(root), leasesDirectory);
+}
+
+/** The name of the lease with that directory. Undefined: it is not ours. */
+export function leaseNameOf(directory: string): string | undefined {
+  try {
+    return decodeURIComponent(/^_(.+)/s.exec(directory)?.[1] ?? '') || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** @throws InvalidOptionError for a name that would lead elsewhere, or be hidden */

@@ -6,7 +6,7 @@ import { InvalidOptionError } from '../../base/errors.ts';
 import type { Backend, Scope } from '../../core/contest.ts';
 import { leaseBackend } from '../../mechanisms/lease/backend.ts';
 import { leasePath } from './election-directory.ts';
-import { fileLister } from './lister.ts';
+import { fileLister, fileShards } from './lister.ts';
 import { openFileLeaseStore } from './store.ts';
 
 export { type DamagedFile, type ElectionFiles, examineElection } from './examine.ts';
@@ -63,7 +63,7 @@ export function file(directory: string, options: FileOptions = {}): Backend<File
     kind: 'file',
     description: `file:${directory}`,
     openStore: (scope) => open(scope),
-    leases: { open: (scope) => open(scope, leasePath) },
+    leases: { open: (scope) => open(scope, leasePath), shards: fileShards(directory) },
     list: fileLister(directory, trustFileSystem),
     guard: (_scope, store, token) => ({
       token,

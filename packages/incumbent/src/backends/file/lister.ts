@@ -1,8 +1,9 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import { asError } from '../../base/thrown.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
-import type { Reading } from '../../mechanisms/lease/store.ts';
-import { ElectionDirectory, electionPath } from './election-directory.ts';
+import { shardsWithParts } from '../../mechanisms/lease/listing.ts';
+import type { Leases, Reading } from '../../mechanisms/lease/store.ts';
+import { ElectionDirectory, electionPath, leaseNameOf, leasesPath } from './election-directory.ts';
 import { Enlistment } from './enlistment.ts';
 import type { FileOperations } from './file-operations.ts';
 import { errorCode, nodeFileOperations } from './file-operations.ts';
@@ -18,6 +19,25 @@ const readsAtOnce = 16;
 
 /** A file system of ext4 has this directory, and only root may look into it. */
 const rootOnly = 'lost+found';
+
+/** `leases.shards`: the directories of leases have their names. */
+export function fileShards(root: string): NonNullable<Leases['shards']> {
+  return async () => {
+    const directory = leasesPath(root);
+    const found = await listDirectory(nodeFileOperations, directory);
+    return shardsWithParts(found.flatMap((each) => leaseNameOf(each) ?? []));
+  };
+}
+
+/** One that is not there is empty. */
+async function listDirectory(files: FileOperations, directory: string): Promise<readonly string[]> {
+  try {
+    return await files.list(directory);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return [];
+    throw asStoreError(error, directory);
+  }
+}
 
 /** The directories below `root` that hold records, or waiting candidates. */
 export function fileLister(
@@ -44,14 +64,8 @@ export function fileLister(
     },
   };
 
-  /** A root that is not there yet holds no elections. */
   async function namesIn(directory: string): Promise<readonly string[]> {
-    try {
-      return (await files.list(directory)).filter((name) => !name.startsWith('.'));
-    } catch (error) {
-      if (errorCode(error) === 'ENOENT') return [];
-      throw asStoreError(error, directory);
-    }
+    return (await listDirectory(files, directory)).filter((name) => !name.startsWith('.'));
   }
 
   /** @returns undefined for what is no directory of ours */

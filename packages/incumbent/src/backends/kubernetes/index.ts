@@ -7,7 +7,7 @@ import { Refusals } from './errors.ts';
 import { leaseLister } from './lister.ts';
 import type { KubernetesGuard, KubernetesOptions } from './options.ts';
 import { checkNamespace, checkOptions, leaseNameOf, partNameOf } from './options.ts';
-import { labelOf, readAllLeases } from './read-all.ts';
+import { labelOf, readAllLeases, shardsOf } from './read-all.ts';
 import { KubernetesStore } from './store.ts';
 import { LeaseWatches } from './watches.ts';
 
@@ -61,6 +61,7 @@ export function kubernetes(
         return new KubernetesStore(shared, scope, name, labelOf(election));
       },
       readAll: readAllLeases(shared),
+      shards: shardsOf(shared),
     },
     list: leaseLister({
       ...{ api, namespace, refusals },

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { StoreUnsuitableError } from '../../base/errors.ts';
+import { shardsWithParts } from '../../mechanisms/lease/listing.ts';
 import { allOf, orItsFault, readEach } from '../../mechanisms/lease/read-all.ts';
 import type { LeaseStore, Leases } from '../../mechanisms/lease/store.ts';
 import type { Lease } from './client.ts';
-import { shardsLabel } from './lease-format.ts';
+import { electionOfLease, shardsLabel } from './lease-format.ts';
 import type { LeasesOf } from './lister.ts';
 import { listLeases } from './lister.ts';
 import { KubernetesStore } from './store.ts';
@@ -13,6 +14,21 @@ export function labelOf(name: string): string {
   const slash = name.lastIndexOf('/');
   const whole = slash < 1 ? name : name.slice(0, slash);
   return createHash('sha256').update(whole).digest('hex').slice(0, 40);
+}
+
+/** `leases.shards`: their Leases have a label. */
+export function shardsOf(leases: Omit<LeasesOf, 'leaseNameOf'>): NonNullable<Leases['shards']> {
+  return async (signal) => {
+    const names: string[] = [];
+    let next: unknown;
+    do {
+      signal.throwIfAborted();
+      const page = await listLeases(leases, shardsLabel, next, signal);
+      for (const lease of page.items) names.push(electionOfLease(lease, 'a Lease') ?? '');
+      next = page.next;
+    } while (next !== undefined);
+    return shardsWithParts(names);
+  };
 }
 
 /**

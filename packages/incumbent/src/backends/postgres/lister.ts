@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../../base/errors.ts';
+import type { Wanted } from '../../core/listing.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
-import { partOfShards } from '../../mechanisms/lease/listing.ts';
 import type { Reading } from '../../mechanisms/lease/store.ts';
 import { decodeCandidates } from '../../record/candidate-entry.ts';
 import type { Connection } from './connection.ts';
@@ -26,7 +26,7 @@ export function postgresLister(connection: Connection, options: CheckedOptions):
       hasRead = true;
       const named = rows.filter(([name]) => name !== null);
       return {
-        elections: named.flatMap((row) => listed(row)),
+        elections: named.flatMap((row) => listed(row, wanted)),
         next: named.length < pageRows ? undefined : named.at(-1)?.[0],
       };
     },
@@ -42,18 +42,18 @@ export function postgresLister(connection: Connection, options: CheckedOptions):
   }
 
   /** A row without a record is an election only while candidates wait for it. */
-  function listed([name, text = null, ...rest]: Row): ListedLease[] {
+  function listed([name, text = null, ...rest]: Row, wanted: Wanted): ListedLease[] {
     const [version, age = null, , life, lifeAge = null, entries = null] = rest;
     const waiting = entries === null ? [] : decodeCandidates(JSON.parse(entries) as string[]);
     const hasRecord = text !== null && text !== 'false';
     if (name === null || name === undefined || (!hasRecord && waiting.length === 0)) return [];
-    if (text === 'shards' && partOfShards.test(name)) return [];
     const reading = (): Reading => ({
       record: text === null ? undefined : decodeRow(table, name, text),
       version: `${life ?? ''}/${version ?? ''}`,
       ...(durable ? {} : { life: life ?? '' }),
       ...(clockStepMs === undefined ? {} : ages(age, lifeAge)),
     });
-    return [{ name, reading, ...(listens ? { waiting } : {}) }];
+    const ofShards = wanted === 'names' ? { hasShards: text === 'shards' } : {};
+    return [{ name, reading, ...ofShards, ...(listens ? { waiting } : {}) }];
   }
 }

@@ -3,7 +3,7 @@ import type { Wanted } from '../../core/listing.ts';
 import type { LeaseLister, LeasePage, ListedLease } from '../../mechanisms/lease/listing.ts';
 import type { Reading } from '../../mechanisms/lease/store.ts';
 import { decodeCandidates } from '../../record/candidate-entry.ts';
-import { decodeRecordOf } from '../../record/lease-record.ts';
+import { decodeRecordOf, isOfShards } from '../../record/lease-record.ts';
 import type { RedisDriver, Send } from './driver.ts';
 import { asStoreError, keyLocation } from './errors.ts';
 import { electionOf, keysOf, patternOf } from './keys.ts';
@@ -93,8 +93,7 @@ export function redisLister(driver: RedisDriver, options: CheckedOptions): Lease
       return [record, candidates];
     });
     const send: Send = (words) => driver.send(keys[0] ?? '', words, signal);
-    // The token is written with every record, and is short.
-    const fields = wanted === 'names' ? ['token'] : summaryFields;
+    const fields = wanted === 'names' ? ['record'] : summaryFields;
     const replies = await runScript(send, surveyScript, keys, fields);
     return names.flatMap((name, index) => {
       const [kept, entries] = ((replies as readonly unknown[])[index] ?? []) as readonly unknown[];
@@ -123,7 +122,8 @@ export function redisLister(driver: RedisDriver, options: CheckedOptions): Lease
         ...(durable ? {} : { life: isSameLife ? life : present }),
       };
     };
-    return { name, waiting, reading };
+    const hasShards = first !== undefined && isOfShards(first);
+    return { name, waiting, reading, hasShards };
   }
 }
 

@@ -149,7 +149,7 @@ return listed
 
 /**
  * KEYS record and candidates of one election after the other. ARGV the fields that are wanted of each
- * record. Writes nothing.
+ * record. Of one field alone, the beginning is returned. Writes nothing.
  *
  * Returns for each election those fields, and the values of its candidates. A key of another type
  * counts as one that is not there.
@@ -162,6 +162,7 @@ for i = 1, #KEYS, 2 do
   for _, reply in ipairs({ fields, candidates }) do
     if reply.err and not string.find(reply.err, 'WRONGTYPE') then return reply end
   end
+  if #ARGV == 1 and fields[1] then fields[1] = string.sub(fields[1], 1, 16) end
   found[#found + 1] = { fields.err and {} or fields, candidates.err and {} or candidates }
 end
 return found

@@ -107,11 +107,12 @@ export function electionPath(root: string, election: string): string {
 }
 
 /**
- * The node of a lease.
+ * The node of a lease. Without a name: the node of all leases.
  * @throws InvalidOptionError for a name that is no path
  */
-export function leasePath(root: string, name: string): string {
-  return pathBelow(pathBelow(root, 'leases', leasesNode), 'lease', name);
+export function leasePath(root: string, name?: string): string {
+  const all = pathBelow(root, 'leases', leasesNode);
+  return name === undefined ? all : pathBelow(all, 'lease', name);
 }
 
 function pathBelow(root: string, what: string, name: string): string {

@@ -16,7 +16,7 @@ import { checkOptions, electionPath, leasePath } from './check-options.ts';
 import type { ZooKeeperClient } from './client.ts';
 import { queueLayout } from './layout.ts';
 import { ZooKeeperLeaseStore } from './lease-store.ts';
-import { queuePages } from './lister.ts';
+import { queuePages, zooKeeperShards } from './lister.ts';
 import { openLockElection, openNodeElection } from './lock-election.ts';
 import { hadoopElections, lockPages, nodeElections } from './lock-lister.ts';
 import type { ZooKeeperGuard, ZooKeeperLayout, ZooKeeperOptions } from './options.ts';
@@ -109,6 +109,7 @@ function leasesOn(client: ZooKeeperClient, { root, acl, create = true }: Checked
       }),
     readAll: async (stores, signal) =>
       ZooKeeperLeaseStore.readAll(allOf(ZooKeeperLeaseStore, stores), signal),
+    shards: zooKeeperShards(client, root),
   };
 }
 

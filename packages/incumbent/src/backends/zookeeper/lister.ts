@@ -1,10 +1,12 @@
 import { inParallel } from '../../base/in-parallel.ts';
 import type { ElectionPages, FoundElection, Wanted } from '../../core/listing.ts';
 import { onlyNamed, unreadable } from '../../core/listing.ts';
+import type { Leases } from '../../mechanisms/lease/store.ts';
 import type { ListedQueue } from '../../mechanisms/queue/listing.ts';
 import { foundQueue } from '../../mechanisms/queue/listing.ts';
 import { leaderPlaceIn } from '../../mechanisms/queue/named-places.ts';
 import type { Member, RecordReading } from '../../mechanisms/queue/store.ts';
+import { leasePath } from './check-options.ts';
 import type { NodeContent, ZooKeeperClient } from './client.ts';
 import { codeOf } from './client.ts';
 import { storeError } from './errors.ts';
@@ -17,6 +19,27 @@ import { visit, visitPage } from './walk.ts';
 const electionsAtOnce = 200;
 
 const text = new TextDecoder();
+
+/** `leases.shards`: the nodes with a first part below them. */
+export function zooKeeperShards(
+  client: ZooKeeperClient,
+  root: string,
+): NonNullable<Leases['shards']> {
+  const below = leasePath(root);
+  const goesInto = (child: string) => !/^(\d+|list|directory)$|\.made$/.test(child);
+  return async (signal) => {
+    const names: string[] = [];
+    let after: unknown;
+    do {
+      const { nodes, next } = await visitPage(client, below, after, goesInto, signal);
+      for (const node of nodes) {
+        if ('children' in node && node.children.includes('1')) names.push(node.name);
+      }
+      after = next;
+    } while (after !== undefined);
+    return names;
+  };
+}
 
 /**
  * The elections of a layout that is a queue: the nodes below `root` that hold a record of ours, or

@@ -14,7 +14,7 @@ import type { View } from '../../record/record.ts';
 import { administerLease } from './administer.ts';
 import { giveBackLease } from './give-back-for-dead.ts';
 import type { LeaseLister } from './listing.ts';
-import { leasePages } from './listing.ts';
+import { leasePages, shardsIn } from './listing.ts';
 import { inspectLease, observeLease } from './observer.ts';
 import { LeaseRace } from './race.ts';
 import { readEach } from './read-all.ts';
@@ -38,8 +38,8 @@ export interface LeaseBackendOptions<Guard> {
    */
   readonly list?: LeaseLister | string;
   /**
-   * Parts of `backend.leases` that differ. Left out: `openStore`, and a read for each lease, 32 at
-   * once.
+   * Parts of `backend.leases` that differ. Left out: `openStore`, a read for each lease, 32 at once,
+   * and the shards among the elections of `list`.
    */
   readonly leases?: Partial<Leases>;
 }
@@ -51,7 +51,11 @@ export function leaseBackend<Guard>(options: LeaseBackendOptions<Guard>): Backen
     description: options.description,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     open: (scope) => new LeaseElection(scope, options),
-    leases: { open: options.openStore, readAll: readEach(), ...options.leases },
+    leases: {
+      ...{ open: options.openStore, readAll: readEach() },
+      ...(typeof options.list === 'object' && { shards: shardsIn(options.list) }),
+      ...options.leases,
+    },
     ...listing(options),
   };
 }

@@ -6,7 +6,7 @@ import type { ElectionSummary, Scope } from '../../core/contest.ts';
 import type { ElectionPages, SurveyLook, Wanted } from '../../core/listing.ts';
 import { snapshotOf } from './observer.ts';
 import { Observation } from './reading.ts';
-import type { LeaseStore, LeaseTraits, Reading } from './store.ts';
+import type { LeaseStore, Leases, LeaseTraits, Reading } from './store.ts';
 
 /** The listing of a store. The rules of its ages and its memory are those of `LeaseStore`. */
 export interface LeaseLister extends LeaseTraits {
@@ -30,6 +30,8 @@ export interface ListedLease {
   readonly name: string;
   /** Throws for a record that cannot be read. */
   readonly reading: () => Reading;
+  /** True: its record is one of shards. Left out: the reading tells. */
+  readonly hasShards?: boolean;
   /** The candidates that are enlisted. Undefined: the store keeps no list. */
   readonly waiting?: ElectionSummary['waiting'];
 }
@@ -49,17 +51,39 @@ export function unreadableLease(name: string, error: unknown, signal: AbortSigna
   };
 }
 
-/** A part of shards has the name of these, a slash, and this. It is no election. */
-export const partOfShards: RegExp = /\/(\d+|list|directory)$/;
+/** A part of shards has the name of these, a slash, and this. */
+const partOfShards: RegExp = /\/(\d+|list|directory)$/;
 
-function isPart({ name, reading }: ListedLease): boolean {
-  if (!partOfShards.test(name)) return false;
+/** The names of shards of which there is a first part. */
+export function shardsWithParts(names: readonly string[]): readonly string[] {
+  return names.filter((name) => name.endsWith('/1')).map((name) => name.slice(0, -2));
+}
+
+/** Such a lease is no election. */
+function isOfShards({ hasShards, reading }: ListedLease): boolean {
   try {
-    return reading().record?.shards !== undefined;
+    return hasShards ?? reading().record?.shards !== undefined;
   } catch {
     // It is told with the election, if it is one.
     return false;
   }
+}
+
+/** `leases.shards` of a store that keeps leases where its elections are. */
+export function shardsIn(lister: LeaseLister): NonNullable<Leases['shards']> {
+  return async (signal) => {
+    const names = new Set<string>();
+    let after: unknown;
+    do {
+      signal.throwIfAborted();
+      const { elections, next } = await lister.page(after, 'names', signal);
+      for (const each of elections) {
+        if (isOfShards(each) && !partOfShards.test(each.name)) names.add(each.name);
+      }
+      after = next;
+    } while (after !== undefined);
+    return [...names];
+  };
 }
 
 export function leasePages(lister: LeaseLister, limits: TimingLimits | undefined): ElectionPages {
@@ -67,7 +91,7 @@ export function leasePages(lister: LeaseLister, limits: TimingLimits | undefined
   return {
     async page(after, wanted, signal) {
       const { elections, next } = await lister.page(after, wanted, signal);
-      return { elections: elections.filter((each) => !isPart(each)).map(found), next };
+      return { elections: elections.filter((each) => !isOfShards(each)).map(found), next };
     },
   };
 
