@@ -667,28 +667,6 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     breaks: [...s1, 'proof'],
   },
   {
-    name: 'queue: a drained candidate is named',
-    edits: [
-      {
-        file: 'mechanisms/queue/successor.js',
-        find: 'if (drains.some(({ id }) => id === candidate.id))',
-        replace: 'if (false)',
-      },
-    ],
-    breaks: ['drain'],
-  },
-  {
-    name: 'queue: a successor is named in an ended election',
-    edits: [
-      {
-        file: 'mechanisms/queue/successor.js',
-        find: 'if (ended || holding.revoked',
-        replace: 'if (holding.revoked',
-      },
-    ],
-    breaks: ['ended'],
-  },
-  {
     name: 'queue: a leader says that its successor is ready',
     edits: [
       {
@@ -698,43 +676,5 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
       },
     ],
     breaks: ['ready'],
-  },
-  {
-    name: 'queue: a place is withdrawn whatever the record says by then',
-    edits: [
-      {
-        file: 'backends/zookeeper/succession.js',
-        find: '.check(this.#path, version)',
-        replace: '.check(this.#path)',
-      },
-    ],
-    breaks: ['clean'],
-  },
-  {
-    name: 'queue: a named successor that leaves does not take the naming back',
-    edits: [
-      {
-        file: 'mechanisms/queue/contender.js',
-        find: 'const mark = standby?.nonce;',
-        replace: 'const mark = undefined;',
-      },
-    ],
-    breaks: ['clean'],
-  },
-  {
-    name: 'queue: a successor is named before the work of the leader has settled',
-    edits: [
-      {
-        file: 'core/term-machine.js',
-        find: "    if (settled) {\n        const next = { at: 'releasing'",
-        replace: "    if (true) {\n        const next = { at: 'releasing'",
-      },
-      {
-        file: 'mechanisms/queue/seat.js',
-        find: '(await this.#vacate(end, nonces, signal))',
-        replace: "{ outcome: 'gone' }",
-      },
-    ],
-    breaks: ['release'],
   },
 ];
