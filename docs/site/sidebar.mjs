@@ -67,6 +67,7 @@ export const sidebar = [
               page('Where elections are held', '/reference/cli/stores'),
               page('Who leads', '/reference/cli/watch-and-status'),
               page('Steering an election', '/reference/cli/administration'),
+              page('Shards', '/reference/cli/shards'),
               page('doctor', '/reference/cli/doctor'),
               page('systemd, containers, Kubernetes', '/reference/cli/services'),
               page('Exit codes and environment', '/reference/cli/exit-codes'),

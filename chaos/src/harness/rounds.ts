@@ -50,6 +50,7 @@ export interface Opening<
   readonly server?: Server | undefined;
   /** How long, in leases. Default: as the seed has it. */
   readonly leaderLength?: number;
+  readonly waitingLength?: number;
   readonly serverLength?: number;
   /** How long after the leader the servers are struck; negative: before. Default: by chance. */
   readonly lagMs?: number;
@@ -119,7 +120,8 @@ export function* drawRounds<Leader extends string, Waiting extends string, Serve
     const restartMs = Math.round(random() * 500);
     const opening = openings[number - 1];
     if (opening !== undefined) {
-      const { leader, waiting, server, leaderLength, serverLength, lagMs } = opening;
+      const { leader, waiting, server, lagMs } = opening;
+      const { leaderLength, waitingLength, serverLength } = opening;
       const shifted = (sign: 1 | -1) =>
         lagMs === undefined ? {} : { afterMs: Math.max(0, sign * lagMs) };
       yield {
@@ -128,7 +130,7 @@ export function* drawRounds<Leader extends string, Waiting extends string, Serve
           leader === undefined
             ? undefined
             : { ...strike(faults.leader, leader, leaderLength), ...shifted(-1) },
-        waiting: waiting === undefined ? undefined : strike(faults.waiting, waiting),
+        waiting: waiting === undefined ? undefined : strike(faults.waiting, waiting, waitingLength),
         server:
           server === undefined
             ? undefined

@@ -3,7 +3,7 @@ import type { Judge } from '@incumbent/cli/trial';
 /** Of one look. */
 const mostShown = 5;
 
-/** What a judge has read, of one log or of several. */
+/** The findings of a judge, of one log or of several. */
 export type Judged = Pick<Judge, 'violations' | 'overlaps' | 'effects' | 'terms'>;
 
 /** Everything that must not be, from the judge of the log and from whoever else looks; each once. */

@@ -69,8 +69,9 @@ type Opening = OpeningOf<MemberFault, MemberFault, CommonFault>;
 function openingsOn(isRemote: boolean): readonly Opening[] {
   return [
     { leader: 'freeze', leaderLength: 2 },
+    // Back before its belief is over, and long after it was heard of last.
+    isRemote ? { waiting: 'silence', waitingLength: 1 } : { waiting: 'freeze', waitingLength: 0.6 },
     { waiting: 'kill' },
-    ...(isRemote ? [{ leader: 'silence', leaderLength: 1.8 } as const] : []),
     { waiting: 'drain' },
     { leader: 'kill', waiting: 'kill' },
   ];

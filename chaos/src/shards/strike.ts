@@ -88,8 +88,13 @@ async function strikeOne(
       return members.freeze(place, forMs);
     case 'resign':
       return members.resign(place);
-    default:
+    case 'cut':
+    case 'silence':
+    case 'drop replies':
       if (place.proxy !== undefined) await strikeProxies([place.proxy], fault, { forMs, choice });
+      return;
+    default:
+      return fault satisfies never;
   }
 }
 

@@ -56,6 +56,9 @@ export const contexts: Readonly<Record<string, Context>> = {
     later: 'const later: () => Promise<void>',
     lookFirst: 'const lookFirst: () => Promise<void>',
   },
+  'docs/reference/shards.md': {
+    LedgerClient: "const LedgerClient: typeof import('@grpc/grpc-js').Client",
+  },
   'docs/start/work.md': {
     database: 'const database: { apply(job: unknown, fence: { token: bigint }): Promise<void> }',
     queue: 'const queue: { next(options: { signal: AbortSignal }): Promise<unknown> }',

@@ -18,6 +18,7 @@ import type {
   RunOptions,
   SchemaOptions,
   SeatQuestion,
+  ShardsCommandOptions,
   StatusOptions,
   TransferOptions,
   VacateOptions,
@@ -27,6 +28,7 @@ import {
   duration,
   keyValue,
   listenAddress,
+  shardList,
   waitDuration,
   wholeNumber,
 } from './parsers.ts';
@@ -88,6 +90,25 @@ function questionOptions(command: Command): Command {
     .addOption(timeoutOption())
     .addOption(jsonOption());
 }
+
+/** Options of `run` that concern one leader. */
+const notForShards = [
+  'seats',
+  'health',
+  'healthEvery',
+  'readyWhen',
+  'readyEvery',
+  'notify',
+  'readyTimeout',
+  'try',
+  'settle',
+  'wait',
+  'once',
+  'holdAtLeast',
+  'takeoverDelay',
+  'releaseOnCrash',
+  'listen',
+] as const;
 
 /** @param heading what they stand under in the help */
 function timingOptions(command: Command, heading: string): Command {
@@ -156,6 +177,9 @@ export const commands: readonly CommandEntry[] = [
     description:
       'Campaigns, starts PROGRAM while this candidate leads, and stops it, with everything it ' +
       'started, before anybody else can lead. Ends with the exit code of the program.\n\n' +
+      'With --shards, each piece of work is done by one process at a time. PROGRAM gets HUP when its ' +
+      'list of shards has changed. It writes the version of the list to the file $INCUMBENT_SHARDS_ACK ' +
+      'when it has stopped all other work.\n\n' +
       'With --try or --wait, without having led: 1 when somebody else leads or has the seat reserved, ' +
       '69 when the store cannot be used, 75 when nobody can be elected yet because the store was ' +
       'restarted or is new, 76 when --health fails, 77 when an operator drained this candidate.',
@@ -168,6 +192,10 @@ export const commands: readonly CommandEntry[] = [
       {
         line: 'incumbent run -e report --try --hold-at-least 10m -- ./report.sh',
         about: 'from cron on several machines of one store: once, whoever comes first',
+      },
+      {
+        line: 'incumbent run -e tenants --shards 64 --per-shard -- ./tenant.sh',
+        about: 'one of 64 programs for each shard, shared by all machines',
       },
       {
         line: "incumbent run -e db --on-unclean './fence.sh' --restart on-failure -- ./serve",
@@ -189,6 +217,30 @@ export const commands: readonly CommandEntry[] = [
             'so many candidates may lead at once, each in a seat of its own; all give the same number',
             '1',
           ).argParser(wholeNumber(1, 100)),
+        )
+        .optionsGroup('Shards instead of a leader (docs/guides/shards.md):')
+        .addOption(
+          option(
+            '--shards <n|names>',
+            'so many pieces of work, or their names with commas, shared among all that run; ' +
+              'PROGRAM reads its own in the file $INCUMBENT_SHARDS',
+          )
+            .argParser(shardList)
+            .conflicts([...notForShards]),
+        )
+        .addOption(
+          option(
+            '--per-shard',
+            'one PROGRAM for each shard, which is in $INCUMBENT_SHARD',
+          ).conflicts(['restart', 'stdin']),
+        )
+        .addOption(
+          option('--weight <n>', 'how much this process takes beside others', '1').argParser(
+            wholeNumber(1, 1_000),
+          ),
+        )
+        .addOption(
+          option('--zone <name>', 'processes that may fail together; each zone gets its share'),
         )
         .optionsGroup('This candidate:')
         .addOption(option('--id <id>', 'its name, for people and operators', 'HOST-PID'))
@@ -744,6 +796,49 @@ export const commands: readonly CommandEntry[] = [
         .addOption(option('--force', 'also a candidate that nobody knows').conflicts('lift'));
     },
     load: async () => (await import('./commands/drain.ts')).drain,
+  }),
+  command<ShardsCommandOptions>({
+    name: 'shards',
+    group: 'Steer:',
+    summary: 'look at shards, and steer them: who owns what, drain, move',
+    description:
+      'Looks at the shards that programs share by `run --shards` or by @incumbent/shards, and steers ' +
+      'them. `status` shows all members, `watch` each change, and `owner SHARD` the owner; without one it ' +
+      'ends with 1. `drain MEMBER` moves its shards to others, and `undrain MEMBER` lets it have some ' +
+      'again. `move SHARD --to MEMBER` pins a shard to a member. It counts in the balance, and sleeps ' +
+      'while that member is gone. No command can make two owners.',
+    examples: [
+      { line: 'incumbent shards status -e tenants', about: 'which process owns how many' },
+      { line: 'incumbent shards owner 17 -e tenants', about: 'the process that has shard 17' },
+      { line: 'incumbent shards drain host-7 -e tenants', about: 'before that machine is stopped' },
+      {
+        line: 'incumbent shards move 17 --to host-8 -e tenants',
+        about: 'keep a shard at one process',
+      },
+      { line: 'incumbent shards move 17 --clear -e tenants', about: 'give it back to the balance' },
+    ],
+    define: (command) => {
+      command
+        .usage('VERB [SHARD|MEMBER] -e NAME [options]')
+        .addArgument(
+          new Argument('<verb>', 'what to do').choices([
+            ...['status', 'watch', 'owner', 'drain', 'undrain', 'move'],
+          ]),
+        )
+        .argument('[names...]', 'the shard, or the member');
+      questionOptions(command)
+        .addOption(option('--to <member>', 'move: where the shard is to be').conflicts('clear'))
+        .addOption(option('--clear', 'move: give the shard back to the balance').conflicts('to'))
+        .addOption(
+          option(
+            '--until <time|duration>',
+            'drain: such as 2h, 3d or 2030-05-01T06:00',
+            'until undrain',
+          ),
+        )
+        .addOption(option('--force', 'drain: also a member that nobody knows'));
+    },
+    load: async () => (await import('./commands/shards.ts')).shards,
   }),
   command<EndOptions>({
     name: 'end',

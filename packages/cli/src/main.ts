@@ -56,8 +56,9 @@ function wayOut(refusal: Refusal<CommandEntry>): string {
   switch (error.code) {
     case 'commander.missingMandatoryOptionValue': {
       const flags = quotedIn(error);
-      // Of \`run\` an operand is the program.
-      const isMeant = flags.startsWith('-e') && name !== 'run' && named !== undefined;
+      // Of \`run\` an operand is the program, and of \`shards\` what to do.
+      const takesWords = name === 'run' || name === 'shards';
+      const isMeant = flags.startsWith('-e') && !takesWords && named !== undefined;
       const meant = isMeant ? `: write \`-e ${named}\`` : `, as in \`${examples[0]?.line}\``;
       return `${name} needs ${flags}${meant}`;
     }

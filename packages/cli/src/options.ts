@@ -80,6 +80,20 @@ export interface VacateOptions extends SeatQuestion {
   readonly force?: true;
 }
 
+/** `operands`: what to do, and the shard or the member. */
+export interface ShardsCommandOptions extends ElectionQuestion {
+  readonly operands: readonly [
+    'status' | 'watch' | 'owner' | 'drain' | 'undrain' | 'move',
+    ...(readonly string[]),
+  ];
+  /** Of `move`: exactly one of these two. */
+  readonly to?: string;
+  readonly clear?: true;
+  /** Of `drain`. */
+  readonly until?: string;
+  readonly force?: true;
+}
+
 export interface DrainOptions extends ElectionQuestion {
   readonly id: string;
   readonly until?: string;
@@ -165,6 +179,12 @@ export interface RunOptions extends StoreOptions, TimingFlags {
   readonly election: string;
   /** How many candidates may lead at once. Absent: one, and the program is told no seat. */
   readonly seats?: number;
+  /** How many, or their names. Absent: the program is for the leader of an election. */
+  readonly shards?: number | readonly string[];
+  /** Only with `shards`, as the next two: one program for each shard. */
+  readonly perShard?: true;
+  readonly weight?: number;
+  readonly zone?: string;
   readonly id?: string;
   readonly address?: readonly string[];
   readonly metadata?: Readonly<Record<string, string>>;

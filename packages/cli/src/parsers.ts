@@ -51,6 +51,11 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
   };
 }
 
+/** How many shards, or their names. The library looks at the rest. */
+export function shardList(text: string): number | readonly string[] {
+  return /^[+-]?[\d.]+$/.test(text) ? Number(text) : text.split(',').map((name) => name.trim());
+}
+
 /** HOST:PORT, [IPV6]:PORT or :PORT, which listens on every address. */
 export function listenAddress(text: string): ListenAddress {
   const match = /^(?:\[([0-9a-fA-F:.]+(?:%\w+)?)\]|([^:[\]\s]*)):(\d{1,5})$/.exec(text);

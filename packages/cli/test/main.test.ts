@@ -64,6 +64,7 @@ test('these are the commands', () => {
     'transfer',
     'failover',
     'drain',
+    'shards',
     'end',
     'init',
     'schema',

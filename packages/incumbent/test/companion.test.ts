@@ -100,7 +100,7 @@ test('a companion is started apart from this process, and keeps it from nothing'
   expect([file, ...args]).toEqual([process.execPath, companionFile, String(process.pid)]);
   const { env, ...rest } = options;
   expect(rest).toEqual({ detached: true, stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
-  // What is meant for the user's modules is for the heir, which loads them.
+  // Settings for the user's modules are for the heir, which loads them.
   expect(env).toMatchObject({ SOME_SETTING: 'x' });
   expect(Object.keys(env as object).filter((name) => name.startsWith('NODE_'))).toEqual([]);
   const [child] = children as [Child];

@@ -88,6 +88,30 @@ describe.each<readonly [string, () => Setting]>([
     expect(drains()).toMatchObject([{ id: 'a' }, { id: 'c' }]);
   });
 
+  it('a drain that has been over for a day leaves the record with the next leader', async () => {
+    const { clock, elect, drains } = stand();
+    const operator = elect('operator');
+    for (const [id, ms] of [
+      ['short', 1_000],
+      ['long', 2_000],
+    ] as const) {
+      const asked = operator.drain(id, new Date(clock.wallMs() + ms));
+      await clock.advance(0);
+      await asked;
+    }
+    await clock.advance(24 * hourMs + 1_500);
+    expect(drains()).toMatchObject([{ id: 'short' }, { id: 'long' }]);
+    const campaign = elect('a').campaign();
+    await clock.advance(100);
+    const term = await campaign;
+    expect(drains()).toMatchObject([{ id: 'long' }]);
+    await clock.advance(1_000);
+    const ended = term[Symbol.asyncDispose]();
+    await clock.advance(1_000);
+    await ended;
+    expect(drains()).toEqual([]);
+  });
+
   it('a drain that is over makes room for another one, and one that is not does not', async () => {
     const { clock, elect, drains } = stand();
     const operator = elect('operator');
@@ -130,6 +154,7 @@ describe('keptDrains', () => {
       return drains.filter((drain) => !kept.has(drain)).map(({ id }) => id);
     };
     expect(dropped(0)).toEqual([]);
+    expect(keptDrains(drains, nowMs)).toEqual(drains);
     expect(dropped(1)).toEqual(['5']);
   });
 });

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { memory } from '../src/backends/memory/index.ts';
 import { Belief } from '../src/base/belief.ts';
 import { readClocks, systemClock } from '../src/base/clock.ts';
+import { StoreUnsuitableError } from '../src/base/errors.ts';
 import type {
   Backend,
   Contest,
@@ -16,8 +17,9 @@ import { noListing } from '../src/core/listing.ts';
 import type { CandidateStatus, Election, ElectionOptions, View } from '../src/index.ts';
 import { createElection, NotElectedError, TakeoverFailedError } from '../src/index.ts';
 import { SimulatedClock, SimulatedLeaseStore } from '../src/testing/index.ts';
+import { LockStage } from './lock/stage.ts';
 import { Stage } from './queue/support.ts';
-import { lost } from './support/scripted-store.ts';
+import { lost, ScriptedStore } from './support/scripted-store.ts';
 
 const snapshot: Snapshot = {
   view: { state: 'vacant', sinceUnixMs: 0 },
@@ -137,6 +139,42 @@ describe('a backend', () => {
     expect(scopeOf(init === undefined ? {} : { init }).makesMissing).toBe(makesMissing);
   });
 });
+
+describe.each([
+  ['a lease', (init: () => Promise<void>) => new ScriptedStore().backend({ init })],
+  ['a queue', (init: () => Promise<void>) => initialisedBy(init, new Stage())],
+  ['a lock', (init: () => Promise<void>) => initialisedBy(init, new LockStage())],
+])('the store of %s', (_, backendWith) => {
+  test('is ready when `init` resolves, and not before; its error is that of the call', async () => {
+    const clock = new SimulatedClock();
+    let isReady = () => {};
+    const made = () =>
+      new Promise<void>((resolve) => {
+        isReady = resolve;
+      });
+    const election = createElection({ name: 'jobs', backend: backendWith(made), clock });
+    const asked = outcomeOf(election.init());
+    await clock.advance(100);
+    expect(asked.isOver).toBe(false);
+    isReady();
+    await clock.advance(0);
+    expect(asked).toEqual({ isOver: true });
+    const error = new StoreUnsuitableError('no right to make a table');
+    const other = createElection({
+      ...{ name: 'jobs', clock },
+      backend: backendWith(() => Promise.reject(error)),
+    });
+    await expect(other.init()).rejects.toBe(error);
+  });
+});
+
+/** A backend whose store has another `init`. */
+function initialisedBy(init: () => Promise<void>, stage: Stage): Backend<bigint> {
+  const session = stage.store.connect();
+  const { open } = session;
+  session.open = (election) => ({ ...open.call(session, election), init });
+  return stage.backendOf(session);
+}
 
 test('a campaign that could not begin leaves the handle free for the next one', async () => {
   const { clock, candidate } = bound();

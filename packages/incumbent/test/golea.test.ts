@@ -495,6 +495,18 @@ describe.concurrent('when an operator deletes the candidates', () => {
     expect((await operator.deleteCandidates()).changed).toBe(false);
   });
 
+  it('the first of theirs is told as the leader that was there', async ({ expect }) => {
+    await using arena = await Arena.open();
+    await arena.theirs();
+    await arena.theirs();
+    const operator = await arena.ours('operator');
+    const { leader, token } = await operator.leader();
+    expect(leader).toBeDefined();
+    const asked = await operator.deleteCandidates();
+    expect(asked).toMatchObject({ changed: true, view: { state: 'led', leader, token } });
+    expect(arena.children()).toEqual([]);
+  });
+
   it('where all candidates are ours, end() and vacate() are named instead', async ({ expect }) => {
     await using arena = await Arena.open();
     const ours = createElection({ name: 'e', backend: zookeeper(arena.client) });

@@ -8,10 +8,18 @@ import type { Deadline } from '../src/base/deadline.ts';
 import { LeftBehindError } from '../src/base/errors.ts';
 import { resolveTiming } from '../src/base/timing.ts';
 import { onAbort } from '../src/base/wait.ts';
-import type { Confirmation, Contest, Seat, SeatEnd, SeatState } from '../src/core/contest.ts';
+import type {
+  Confirmation,
+  Contest,
+  Scope,
+  Seat,
+  SeatEnd,
+  SeatState,
+} from '../src/core/contest.ts';
 import type { HeldTermOptions } from '../src/core/held-term.ts';
 import { HeldTerm } from '../src/core/held-term.ts';
 import { runWork } from '../src/core/run-work.ts';
+import { ToldBelief } from '../src/core/told-belief.ts';
 import type { Watchdog } from '../src/core/watchdog.ts';
 import { SimulatedClock } from '../src/testing/index.ts';
 import { collectWarnings } from './support/warnings.ts';
@@ -548,6 +556,28 @@ describe('when belief ends', () => {
     const over = { atMs: renewEveryMs, endMs: undefined };
     expect(belief).toEqual([...extended, over]);
     expect(watched).toEqual([...extended, over]);
+  });
+
+  test('the watchdog is told of no belief any more once the work has settled', async () => {
+    const clock = new SimulatedClock();
+    const scope: Scope = {
+      ...{ election: 'jobs', clock, timing, random: () => 0.5 },
+      ...{ uniqueId: () => 'id', onTrouble: () => {} },
+    };
+    const told: (Deadline | undefined)[] = [];
+    const watchdog = {
+      update: (deadline: Deadline | undefined) => told.push(deadline),
+      close() {},
+    };
+    const belief = new ToldBelief(new Belief(clock, beliefMs, readClocks(clock)), scope, {
+      watchdog,
+    });
+    expect(told).toHaveLength(1);
+    belief.onWorkSettled();
+    await clock.advance(renewEveryMs);
+    expect(belief.extend(readClocks(clock))).toBe(true);
+    belief.end();
+    expect(told.slice(1)).toEqual([undefined]);
   });
 
   test('while the work goes on, the watchdog still counts', async () => {

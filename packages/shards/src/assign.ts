@@ -34,17 +34,25 @@ export interface Ownership {
   readonly owners: Int32Array;
   /** For each shard the token of its present term. Those with the highest are given away first. */
   readonly tokens: BigUint64Array;
+  /**
+   * For each shard the index of the member that an operator has pinned it to, or `nobody`. The pin to
+   * a drained member sleeps. Default: no shard is pinned.
+   */
+  readonly pins?: Int32Array;
 }
 
 /** A member with its share of the shards. */
 interface Share {
   readonly index: number;
   readonly member: Member;
+  /** The shards that are pinned to it, whether it owns them or not. */
+  readonly pinned: number[];
+  /** The others that it owns, but for those that are pinned to another member. */
   readonly owned: number[];
   /** The exact share, rounded down. */
-  readonly least: number;
+  least: number;
   /** The rest of the exact share, as a numerator: the weights of all members divide it. */
-  readonly rest: number;
+  rest: number;
   /** How many shards it is to own. */
   target: number;
 }
@@ -55,6 +63,9 @@ interface Share {
  * A member gets `shards × weight / sum of weights`, rounded down or up. The members of one zone get
  * the sum of their shares, rounded down or up. Among all assignments that satisfy this, none moves
  * fewer shards. When all members are drained, every shard is wanted by nobody.
+ *
+ * A pinned shard goes to its member, and counts as a part of its share. A member with more pinned
+ * shards than its share owns these alone. The other members share the rest in the same way.
  * @throws InvalidOptionError
  */
 export function assign(members: readonly Member[], ownership: Ownership): Int32Array {
@@ -63,7 +74,7 @@ export function assign(members: readonly Member[], ownership: Ownership): Int32A
   const wanted = new Int32Array(ownership.owners.length).fill(nobody);
   const shares = sharesOf(members, ownership);
   if (shares.length === 0) return wanted;
-  setTargets(shares, wanted.length);
+  setTargets(...sharing(shares, wanted.length));
   for (const share of shares) keepOldest(share, ownership.tokens, wanted);
   dealOut(shares, wanted);
   return wanted;
@@ -84,7 +95,7 @@ export function checkMembers(members: readonly Member[]): void {
   }
 }
 
-function checkOwnership(members: number, { owners, tokens }: Ownership): void {
+function checkOwnership(members: number, { owners, tokens, pins }: Ownership): void {
   if (owners.length < 1 || owners.length > mostShards) {
     throw new InvalidOptionError(`there must be 1 to ${mostShards} shards, not ${owners.length}`);
   }
@@ -93,28 +104,70 @@ function checkOwnership(members: number, { owners, tokens }: Ownership): void {
       `there are ${owners.length} owners and ${tokens.length} tokens: each shard has one of both`,
     );
   }
-  const shard = owners.findIndex((owner) => owner < nobody || owner >= members);
-  if (shard < 0) return;
-  throw new InvalidOptionError(
-    `shard ${shard} has the owner ${owners[shard]}, and there are ${members} members`,
-  );
+  if (pins !== undefined && pins.length !== owners.length) {
+    throw new InvalidOptionError(
+      `there are ${owners.length} owners and ${pins.length} pins: each shard has one of both`,
+    );
+  }
+  for (const [what, indexes] of [
+    ['has the owner', owners],
+    ['is pinned to', pins ?? owners],
+  ] as const) {
+    const shard = indexes.findIndex((index) => index < nobody || index >= members);
+    if (shard < 0) continue;
+    throw new InvalidOptionError(
+      `shard ${shard} ${what} ${indexes[shard]}, and there are ${members} members`,
+    );
+  }
 }
 
 /** The members that are not drained, by their ids. */
-function sharesOf(members: readonly Member[], { owners }: Ownership): readonly Share[] {
+function sharesOf(members: readonly Member[], { owners, pins }: Ownership): readonly Share[] {
   const active = [...members.entries()]
     .filter(([, { drained }]) => drained !== true)
     .sort(([, a], [, b]) => byText(a.id, b.id));
-  // Whole numbers below 2^53: no rounding makes the order of the members count.
-  const weights = active.reduce((sum, [, { weight }]) => sum + weight, 0);
-  const shares = active.map(([index, member]): Share => {
-    const exact = owners.length * member.weight;
-    const least = Math.floor(exact / weights);
-    return { index, member, owned: [], least, rest: exact % weights, target: least };
-  });
+  const shares = active.map(
+    ([index, member]): Share => ({
+      ...{ index, member, pinned: [], owned: [] },
+      ...{ least: 0, rest: 0, target: 0 },
+    }),
+  );
   const byIndex = new Map(shares.map((share) => [share.index, share]));
-  for (const [shard, owner] of owners.entries()) byIndex.get(owner)?.owned.push(shard);
+  for (const [shard, owner] of owners.entries()) {
+    const pin = byIndex.get(pins?.[shard] ?? nobody);
+    if (pin === undefined) byIndex.get(owner)?.owned.push(shard);
+    else pin.pinned.push(shard);
+  }
   return shares;
+}
+
+/**
+ * Sets the exact shares. A member with more pinned shards than its share gets these, and takes no part
+ * in the sharing of the rest. That makes the shares of the others smaller, so they are looked at again.
+ * @returns the members that share, and how many shards they share
+ */
+function sharing(all: readonly Share[], shards: number): readonly [readonly Share[], number] {
+  let shares = all;
+  let left = shards;
+  for (;;) {
+    // Whole numbers below 2^53: no rounding makes the order of the members count.
+    const weights = sumOf(shares, ({ member }) => member.weight);
+    for (const share of shares) {
+      const exact = left * share.member.weight;
+      share.least = Math.floor(exact / weights);
+      share.rest = exact % weights;
+      share.target = share.least;
+    }
+    const full = new Set(shares.filter(({ pinned, least }) => pinned.length > least));
+    if (full.size === 0) return [shares, left];
+    for (const share of full) share.target = share.pinned.length;
+    left -= sumOf([...full], ({ pinned }) => pinned.length);
+    shares = shares.filter((share) => !full.has(share));
+  }
+}
+
+function sumOf(shares: readonly Share[], amountOf: (share: Share) => number): number {
+  return shares.reduce((sum, share) => sum + amountOf(share), 0);
 }
 
 /**
@@ -122,10 +175,10 @@ function sharesOf(members: readonly Member[], { owners }: Ownership): readonly S
  * move by it. Zones are rounded first, and each of them then chooses its members.
  */
 function setTargets(shares: readonly Share[], shards: number): void {
-  const weights = shares.reduce((sum, { member }) => sum + member.weight, 0);
-  let left = shards - shares.reduce((sum, { least }) => sum + least, 0);
+  const weights = sumOf(shares, ({ member }) => member.weight);
+  let left = shards - sumOf(shares, ({ least }) => least);
   const zones = [...byZone(shares)].map(([zone, all]) => {
-    const rest = all.reduce((sum, share) => sum + share.rest, 0);
+    const rest = sumOf(all, (share) => share.rest);
     const ranked = all.filter((share) => share.rest > 0).sort(byGain);
     return { zone, ranked, least: Math.floor(rest / weights), rest: rest % weights };
   });
@@ -166,25 +219,30 @@ function byGain(a: Share, b: Share): number {
   );
 }
 
-function hasTooMany({ owned, least }: Share): boolean {
-  return owned.length > least;
+function hasTooMany({ pinned, owned, least }: Share): boolean {
+  return pinned.length + owned.length > least;
 }
 
 /**
  * Last in, first out. After a drain, the successor of the drained process gets the same shards: they
  * were granted last. So a rolling restart moves each of them twice, and no other.
  */
-function keepOldest({ index, owned, target }: Share, tokens: BigUint64Array, wanted: Int32Array) {
-  if (owned.length > target) owned.sort((a, b) => byToken(tokens, a, b) || a - b);
-  owned.length = Math.min(owned.length, target);
-  for (const shard of owned) wanted[shard] = index;
+function keepOldest(
+  { index, pinned, owned, target }: Share,
+  tokens: BigUint64Array,
+  wanted: Int32Array,
+): void {
+  const room = target - pinned.length;
+  if (owned.length > room) owned.sort((a, b) => byToken(tokens, a, b) || a - b);
+  owned.length = Math.min(owned.length, room);
+  for (const shard of [...pinned, ...owned]) wanted[shard] = index;
 }
 
 /** In turn. So neighbours, and the shards of a member that died, go to many. */
 function dealOut(shares: readonly Share[], wanted: Int32Array): void {
-  let takers = shares.map(({ index, owned, target }) => ({
+  let takers = shares.map(({ index, pinned, owned, target }) => ({
     index,
-    missing: target - owned.length,
+    missing: target - pinned.length - owned.length,
   }));
   let turn = takers.length;
   for (const [shard, owner] of wanted.entries()) {

@@ -22,6 +22,7 @@ import {
   uint64,
 } from 'incumbent/internal';
 import { largestWeight, mostShards } from './assign.ts';
+import type { Pins } from './pins.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
 
 /** The newest format that this version reads, and the one that it writes. */
@@ -151,7 +152,7 @@ function byToken([a]: readonly Entry[], [b]: readonly Entry[]): number {
 }
 
 /** The first one is the distance from nothing. So no distance is 0, but perhaps the first. */
-function distancesOf(entries: readonly Entry[]): readonly number[] {
+function distancesOf(entries: readonly Pick<Entry, 'shard'>[]): readonly number[] {
   return entries.map(({ shard }, i) => shard - (entries[i - 1]?.shard ?? 0));
 }
 
@@ -180,10 +181,11 @@ function entriesOf({ count, groups, unfenced }: SlotMessage, location: string): 
 
 // --- the record of the coordinator's election ---
 
-/** How many slots there are, and which list their numbers refer to. */
+/** How many slots there are, which list their numbers refer to, and what operators asked for. */
 export interface Head {
   readonly slots: number;
   readonly list: ShardList;
+  readonly pins: Pins;
 }
 
 interface HeadMessage {
@@ -191,25 +193,62 @@ interface HeadMessage {
   readonly slots: number;
   readonly count: number;
   readonly digest: bigint;
+  readonly pins: readonly PinMessage[];
 }
+
+/** The shards that are pinned to one member. */
+interface PinMessage {
+  readonly id: string;
+  /** Each is the distance from the one before. */
+  readonly shards: readonly number[];
+}
+
+const pinCodec: Codec<PinMessage> = message<PinMessage>({
+  id: field(1, string),
+  shards: repeated(2, int32),
+});
 
 const headCodec: Codec<HeadMessage> = message<HeadMessage>({
   format: field(1, int32),
   slots: field(2, int32),
   count: field(3, int32),
   digest: field(4, uint64),
+  pins: repeated(7, embedded(pinCodec)),
 });
 
-export function encodeHead({ slots, list: { count, digest } }: Head): Uint8Array {
-  return headCodec.encode({ format: shardsFormat, slots, count, digest });
+export function encodeHead({ slots, list: { count, digest }, pins }: Head): Uint8Array {
+  return headCodec.encode({ format: shardsFormat, slots, count, digest, pins: pinGroupsOf(pins) });
 }
 
 /** @throws RecordDamagedError, RecordTooNewError */
 export function decodeHead(source: Uint8Array, location: string): Head {
-  const { slots, count, digest } = decoded(headCodec, source, location);
+  const { slots, count, digest, pins } = decoded(headCodec, source, location);
   if (count < 1 || count > mostShards) throw damaged(location, `a count of ${count}`);
   if (slots < 0) throw damaged(location, `a number of ${slots} slots`);
-  return { slots, list: { count, digest } };
+  return { slots, list: { count, digest }, pins: pinsOf(pins, count, location) };
+}
+
+function pinGroupsOf(pins: Pins): readonly PinMessage[] {
+  const groups = new Map<string, { readonly shard: number }[]>();
+  for (const [shard, id] of [...pins].sort(([a], [b]) => a - b)) {
+    groups.set(id, [...(groups.get(id) ?? []), { shard }]);
+  }
+  return [...groups].map(([id, shards]) => ({ id, shards: distancesOf(shards) }));
+}
+
+function pinsOf(groups: readonly PinMessage[], count: number, location: string): Pins {
+  const pins = new Map<number, string>();
+  for (const { id, shards } of groups) {
+    let shard = 0;
+    for (const distance of shards) {
+      shard += distance;
+      if (distance < 0 || shard >= count || pins.has(shard)) {
+        throw damaged(location, `a pin of shard ${shard} of ${count}`);
+      }
+      pins.set(shard, id);
+    }
+  }
+  return pins;
 }
 
 // --- the directory ---

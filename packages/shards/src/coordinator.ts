@@ -8,6 +8,7 @@ import type { Ledger } from './ledger.ts';
 import { isSealed, nextTokenIn, slotsIn } from './ledger.ts';
 import { sameList } from './lists.ts';
 import { Moves } from './moves.ts';
+import { pinnedSlots } from './pins.ts';
 import { plan } from './plan.ts';
 import { SeenSlot } from './seen-slot.ts';
 import type { Seal, SlotState } from './slot.ts';
@@ -54,6 +55,7 @@ export class Coordinator<Shard> {
     this.#context = context;
     this.#head = head;
     this.#options = options;
+    head.onRequests = () => this.#wakeup.raise();
   }
 
   /** Coordinates until the term must stop. Never rejects. */
@@ -327,6 +329,11 @@ export class Coordinator<Shard> {
       const { id } = record.holding.candidate;
       if (drainOf(this.#head.record, id, clock.wallMs()) !== undefined) drained.add(number);
     }
+    const members = slots.filter(
+      ({ number, state }) =>
+        alive.has(number) && !drained.has(number) && state?.presence.leaving === false,
+    );
+    const pins = pinnedSlots(this.#head.head?.pins ?? new Map(), members);
     const { moves } = spell;
     const situation = moves.see(slots, alive, drained, nowMs, timing);
     if (situation.dueMs !== undefined) due(situation.dueMs - nowMs);
@@ -335,7 +342,7 @@ export class Coordinator<Shard> {
     if (doubts) due(spell.doubtsUnknownUntilMs - nowMs);
     const writes = plan({
       ...{ seal, slots: spell.slots, shards: names.list.count, ledger: ledgerOf(slots) },
-      ...{ alive, drained, doubts, tokenFloor: spell.tokenFloor },
+      ...{ alive, drained, pins, doubts, tokenFloor: spell.tokenFloor },
       maxMoving: this.#options.maxMoving,
       ...situation,
     });

@@ -195,7 +195,7 @@ class ShardsHandle implements Shards {
       onChange: (slots) => directory.update(slots),
     });
     this.#member = new Member(this.#context, {
-      ...{ weight: resolved.weight, zone: resolved.zone, watchdog: options.watchdog },
+      ...{ weight: resolved.weight, zone: resolved.zone, campaign: campaignOf(options) },
       settings: {
         ...{ name, clock, own, onUnclean: resolved.onUnclean },
         candidate: candidate.id,
@@ -359,6 +359,14 @@ class ShardsHandle implements Shards {
       await sleep(clock, this.timing.retryBackoffMs, signal).catch(() => {});
     }
   }
+}
+
+function campaignOf({ watchdog, actors, onBelief }: ShardsOptions) {
+  return {
+    ...(watchdog === undefined ? {} : { watchdog }),
+    ...(actors === undefined ? {} : { actors }),
+    ...(onBelief === undefined ? {} : { onBelief }),
+  };
 }
 
 function timingOf(options: ShardsOptions) {

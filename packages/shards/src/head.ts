@@ -9,6 +9,7 @@ import type { Head } from './codec.ts';
 import { decodeHead, encodeHead } from './codec.ts';
 import type { Extended, Extension } from './extended-store.ts';
 import { describeList, sameList } from './lists.ts';
+import { pinsIn } from './pins.ts';
 import type { ShardList } from './slot.ts';
 
 /** @throws InvalidOptionError for the record of an ordinary election */
@@ -51,6 +52,8 @@ export class HeadRecord implements Extension<Head | undefined> {
   #record: LeaseRecord | undefined;
   #wantedSlots = 0;
   #isNewList = false;
+  /** Called after a read or write that shows other requests of operators. */
+  onRequests: () => void = () => {};
 
   constructor(name: string, list: ShardList) {
     this.#name = name;
@@ -92,7 +95,11 @@ export class HeadRecord implements Extension<Head | undefined> {
     const isWin = next.token !== record?.token;
     if (isWin) this.#wantedSlots = 0;
     if (!this.#isNewList) requireList(this.#name, this.#list, head.list);
-    return { list: this.#list, slots: Math.max(head.slots, this.#wantedSlots) };
+    return {
+      list: this.#list,
+      slots: Math.max(head.slots, this.#wantedSlots),
+      pins: pinsIn(head.pins, head.list, this.#list),
+    };
   }
 
   onWritten(written: Extended<Head | undefined>): void {
@@ -113,11 +120,18 @@ export class HeadRecord implements Extension<Head | undefined> {
   }
 
   #note({ record, state }: Extended<Head | undefined>): void {
+    const before = this.#requests;
     this.#head = state;
     this.#record = record;
+    if (this.#requests !== before) this.onRequests();
+  }
+
+  /** Differs when the requests do. */
+  get #requests(): string {
+    return JSON.stringify([this.#record?.drains ?? [], [...(this.#head?.pins ?? [])]]);
   }
 
   get #first(): Head {
-    return { slots: 0, list: this.#list };
+    return { slots: 0, list: this.#list, pins: new Map() };
   }
 }

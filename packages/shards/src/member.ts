@@ -1,4 +1,4 @@
-import type { Election, Term } from 'incumbent';
+import type { CampaignOnceOptions, Election, Term } from 'incumbent';
 import { createElection, NotElectedError, RecordDamagedError } from 'incumbent';
 import { leaseBackend } from 'incumbent/backend';
 import { isIncurable, onAbort, sleep } from 'incumbent/internal';
@@ -15,7 +15,8 @@ export interface MemberOptions<Shard> {
   readonly weight: number;
   readonly zone: string;
   readonly settings: WorkSettings<Shard>;
-  readonly watchdog: 'kill' | undefined;
+  /** As the campaign for a slot takes them. */
+  readonly campaign: Pick<CampaignOnceOptions, 'watchdog' | 'actors' | 'onBelief'>;
   /** After each change of what this process owns, or of its presence. */
   readonly onChange: () => void;
 }
@@ -160,7 +161,7 @@ export class Member<Shard> {
   /** @returns undefined when another process was faster */
   async #take(number: number, signal: AbortSignal): Promise<Held<Shard> | undefined> {
     const { backend, leases, names, candidate, election: options } = this.#context.options;
-    const { weight, zone, settings, watchdog, onChange } = this.#options;
+    const { weight, zone, settings, campaign, onChange } = this.#options;
     const name = this.#context.slotName(number);
     const stay = new Stay<Shard>({
       slotName: `the slot "${name}"`,
@@ -180,11 +181,7 @@ export class Member<Shard> {
       }),
     });
     try {
-      const term = await election.campaign({
-        wait: 0,
-        signal,
-        ...(watchdog === undefined ? {} : { watchdog }),
-      });
+      const term = await election.campaign({ ...campaign, wait: 0, signal });
       return { stay, term, election };
     } catch (error) {
       await election.close();

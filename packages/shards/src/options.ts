@@ -1,5 +1,13 @@
 /** The options of `createShards`, and their checks. */
-import type { Backend, CandidateOptions, Clock, Duration, TimingOptions, Trouble } from 'incumbent';
+import type {
+  Backend,
+  CandidateOptions,
+  Clock,
+  Deadline,
+  Duration,
+  TimingOptions,
+  Trouble,
+} from 'incumbent';
 import { InvalidOptionError, parseDuration } from 'incumbent';
 import type { Leases } from 'incumbent/backend';
 import { checkName, checkNames, describeValue, timingNames } from 'incumbent/internal';
@@ -52,6 +60,17 @@ export interface ShardsOptions<Shard extends string | number = string | number>
    * not settled by the end of its belief. For work that no token can fence.
    */
   readonly watchdog?: 'kill';
+  /**
+   * `declared`: other processes of this machine act for this one, and may outlive it. So its death
+   * proves nothing, and its shards go to others when the lease is over. Default `self`: on a store that
+   * can prove its death, they go at once.
+   */
+  readonly actors?: 'self' | 'declared';
+  /**
+   * Called with the end of belief of this process, on both clocks: at every extension, and when it turns
+   * out to end sooner. Called with undefined when belief is over. It is the belief in all its shards.
+   */
+  readonly onBelief?: (deadline: Deadline | undefined) => void;
   /** Called with trouble that no caller waits for, such as an error of the work for a shard. */
   readonly onTrouble?: (trouble: Trouble) => unknown;
   /** As for an election: `auto` makes what the store lacks, such as a table. */
@@ -75,6 +94,8 @@ const names: Readonly<Record<keyof ShardsOptions, true>> = {
   onUnclean: true,
   hookTimeout: true,
   watchdog: true,
+  actors: true,
+  onBelief: true,
   onTrouble: true,
   init: true,
   clock: true,
@@ -87,7 +108,16 @@ export const mostNameBytes = 180;
 const defaultMaxMoving = 100;
 
 /** Options that only a process with work uses. */
-const ofMembers = ['weight', 'zone', 'maxMoving', 'onUnclean', 'hookTimeout', 'watchdog'] as const;
+const ofMembers = [
+  'weight',
+  'zone',
+  'maxMoving',
+  'onUnclean',
+  'hookTimeout',
+  'watchdog',
+  'actors',
+  'onBelief',
+] as const;
 
 /** The options, checked. */
 export interface Resolved {
@@ -119,6 +149,16 @@ export function checkOptions(options: ShardsOptions): Resolved {
         `${option} is for a process that owns shards: give it together with own`,
       );
     }
+  }
+  const { watchdog, actors, onBelief } = options;
+  if (watchdog !== undefined && watchdog !== 'kill') {
+    throw new InvalidOptionError(`watchdog is "kill" or left out, not ${describeValue(watchdog)}`);
+  }
+  if (actors !== undefined && actors !== 'self' && actors !== 'declared') {
+    throw new InvalidOptionError(`actors is "self" or "declared", not ${describeValue(actors)}`);
+  }
+  if (onBelief !== undefined && typeof onBelief !== 'function') {
+    throw new InvalidOptionError(`onBelief must be a function, not ${describeValue(onBelief)}`);
   }
   checkWhole('weight', weight, largestWeight);
   checkWhole('maxMoving', maxMoving, Number.MAX_SAFE_INTEGER);

@@ -28,6 +28,8 @@ export interface Situation {
   readonly alive: ReadonlySet<number>;
   /** The slots whose holders an operator keeps out. */
   readonly drained: ReadonlySet<number>;
+  /** By the numbers of shards: the slots that operators want them in. */
+  readonly pins?: ReadonlyMap<number, number>;
   /** How many shards may be asked for at a time, besides those that are overdue. */
   readonly maxMoving: number;
   /** Shards that were asked for long ago. Their work does not settle. */
@@ -82,6 +84,7 @@ function sealing({ ledger, seal, slots }: Situation): Writes {
 /** For each shard the slot that is to have it, or `nobody`. */
 function wantedSlots(situation: Situation): Int32Array {
   const { ledger, alive, drained, shards, avoided } = situation;
+  const pins = new Int32Array(shards).fill(nobody);
   const members: Member[] = [];
   const numbers: number[] = [];
   const owners = new Int32Array(shards).fill(nobody);
@@ -99,7 +102,9 @@ function wantedSlots(situation: Situation): Int32Array {
       tokens[entry.shard] = entry.token;
     }
   }
-  const wanted = assign(members, { owners, tokens });
+  const indexes = new Map(numbers.map((number, index) => [number, index]));
+  for (const [shard, number] of situation.pins ?? []) pins[shard] = indexes.get(number) ?? nobody;
+  const wanted = assign(members, { owners, tokens, pins });
   for (const [shard, number] of avoided ?? []) {
     const index = wanted[shard] ?? nobody;
     if (numbers[index] !== number) continue;

@@ -100,6 +100,33 @@ export function observeShards(
   return stoppable((stop) => reader.observe(signal, stop));
 }
 
+/**
+ * The records of a set of shards, for a process that takes no part.
+ * @throws InvalidOptionError
+ */
+export function recordsOf(
+  call: string,
+  options: ReadShardsOptions,
+  onTrouble: (what: string, error: unknown) => void = (what, error) => {
+    options.onTrouble?.({ what, error });
+  },
+): Records {
+  checkNames(call, options, known);
+  const { onTrouble: listener, clock = systemClock, backend, name: given, ...timing } = options;
+  const name = checkName('the name of the shards', given, mostNameBytes);
+  if (listener !== undefined && typeof listener !== 'function') {
+    throw new InvalidOptionError(`onTrouble must be a function, not ${describeValue(listener)}`);
+  }
+  const leases = leasesOf(backend);
+  return new Records({
+    ...{ name, leases, clock, onTrouble },
+    timing: resolveTiming(timing, backend.limits),
+    random: Math.random,
+    makesMissing: false,
+    onAnswer: () => {},
+  });
+}
+
 /** Looks at the head and at all slots. It remembers how long each of them has stood. */
 class ShardsReader {
   readonly #records: Records;
@@ -114,26 +141,13 @@ class ShardsReader {
   #told: string | undefined;
 
   constructor(call: string, options: ReadShardsOptions) {
-    checkNames(call, options, known);
-    const { onTrouble, clock = systemClock, backend, ...rest } = options;
-    const name = checkName('the name of the shards', options.name, mostNameBytes);
-    if (onTrouble !== undefined && typeof onTrouble !== 'function') {
-      throw new InvalidOptionError(`onTrouble must be a function, not ${describeValue(onTrouble)}`);
-    }
-    const leases = leasesOf(backend);
-    const { name: _, ...timing } = rest;
+    const { onTrouble } = options;
     this.#tell = (what, error) => {
       this.#told = undefined;
       onTrouble?.({ what, error });
     };
-    this.#records = new Records({
-      ...{ name, leases, clock },
-      timing: resolveTiming(timing, backend.limits),
-      random: Math.random,
-      makesMissing: false,
-      onTrouble: this.#tell,
-      onAnswer: () => {},
-    });
+    this.#records = recordsOf(call, options, this.#tell);
+    const { name } = this.#records.options;
     this.#head = new Observation(this.#records.head, this.#records.scope(name));
   }
 
@@ -154,8 +168,9 @@ class ShardsReader {
     const names = await this.#namesOf(head.list, signal);
     const told = { name, names, coordinator, drains, unreadable };
     const faults = unreadable.map(({ error }) => error.message);
-    this.#signature = textOf([told, faults, head.list, slots.map(signOf)]);
-    return statusOf({ ...told, slots, wallMs, list: head.list });
+    const { list, pins } = head;
+    this.#signature = textOf([told, faults, list, [...pins], slots.map(signOf)]);
+    return statusOf({ ...told, slots, pins, wallMs, list });
   }
 
   /** They stay as long as the list does, so they are read until they are found. */

@@ -2,6 +2,7 @@ import type { Drain } from 'incumbent';
 import { drainOf } from 'incumbent/internal';
 import { directoryOf } from './directory.ts';
 import { byNumber } from './lists.ts';
+import type { Pins } from './pins.ts';
 import type { SeenSlot } from './seen-slot.ts';
 import type { ShardList } from './slot.ts';
 import type { ShardMember, ShardsView } from './view.ts';
@@ -38,6 +39,16 @@ export interface ShardsStatus extends ShardsView {
   readonly drains: readonly Drain[];
   /** Slots whose record cannot be read, each with the reason. Their last readable state counts. */
   readonly unreadable: readonly UnreadableSlot[];
+  /** Shards that an operator wants at one process. A pin to a process that is not there sleeps. */
+  readonly pins: readonly ShardPin[];
+}
+
+/** An operator wants a shard at one process. */
+export interface ShardPin {
+  /** Its number. */
+  readonly shard: number;
+  /** The id of the process. */
+  readonly to: string;
 }
 
 export interface UnreadableSlot {
@@ -53,10 +64,11 @@ export interface Seen {
   readonly coordinator: string | undefined;
   readonly drains: readonly Drain[];
   readonly unreadable: readonly UnreadableSlot[];
+  readonly pins: Pins;
   readonly wallMs: number;
 }
 
-export function statusOf({ list, slots, wallMs, ...told }: Seen): ShardsStatus {
+export function statusOf({ list, slots, pins, wallMs, ...told }: Seen): ShardsStatus {
   const { drains } = told;
   // The holder of such a slot believes in nothing any more, although nobody has said so yet.
   const held = slots.filter((slot) => !slot.isOver);
@@ -67,6 +79,7 @@ export function statusOf({ list, slots, wallMs, ...told }: Seen): ShardsStatus {
     ...view,
     ...told,
     isNamed: list.digest !== 0n,
+    pins: [...pins].map(([shard, to]) => ({ shard, to })),
     moving: asked.map(({ shard }) => shard),
     members: view.members.map((member) => {
       const { record, state } = bySlot.get(member.slot) ?? {};

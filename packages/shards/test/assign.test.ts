@@ -4,10 +4,15 @@ import { describe, expect, it } from 'vitest';
 import type { Member, Ownership } from '../src/assign.ts';
 import { assign, nobody } from '../src/assign.ts';
 
-function ownership(owners: readonly number[], tokens: readonly number[] = []): Ownership {
+function ownership(
+  owners: readonly number[],
+  tokens: readonly number[] = [],
+  pins?: readonly number[],
+): Ownership {
   return {
     owners: Int32Array.from(owners),
     tokens: BigUint64Array.from(owners, (_owner, shard) => BigInt(tokens[shard] ?? 0)),
+    ...(pins !== undefined && { pins: Int32Array.from(pins) }),
   };
 }
 
@@ -25,13 +30,44 @@ function isShare(count: number, weight: number, weights: number, shards: number)
   return count * weights > exact - weights && count * weights < exact + weights;
 }
 
-/** The definition that the page of the design gives. Says nothing of how it is reached. */
-function isBalanced(all: readonly Member[], wanted: ArrayLike<number>): boolean {
+const weightOf = (all: readonly (readonly [number, Member])[]) =>
+  all.reduce((sum, [, { weight }]) => sum + weight, 0);
+
+/**
+ * The members with more pins than their share of what the others leave. There is one such set, and it
+ * is found among all sets.
+ */
+function overPinned(all: readonly Member[], pins: ArrayLike<number>): ReadonlySet<number> {
   const active = [...all.entries()].filter(([, { drained }]) => drained !== true);
-  const owners = Array.from(wanted);
-  if (active.length === 0) return owners.every((owner) => owner === nobody);
-  if (!owners.every((owner) => active.some(([index]) => index === owner))) return false;
-  const weights = active.reduce((sum, [, { weight }]) => sum + weight, 0);
+  const pinnedTo = (index: number) => countOf(Array.from(pins), index);
+  for (let code = 0; code < 2 ** active.length; code += 1) {
+    const full = active.filter((_one, i) => ((code >> i) & 1) === 1);
+    const rest = active.filter((one) => !full.includes(one));
+    const left = pins.length - full.reduce((sum, [index]) => sum + pinnedTo(index), 0);
+    const isOver = ([index, { weight }]: readonly [number, Member]) =>
+      pinnedTo(index) * weightOf(rest) > left * weight;
+    if (full.every(isOver) && !rest.some(isOver)) return new Set(full.map(([index]) => index));
+  }
+  throw new Error('there is no such set');
+}
+
+/** The definition that the page of the design gives. Says nothing of how it is reached. */
+function isBalanced(
+  all: readonly Member[],
+  wanted: ArrayLike<number>,
+  pins: ArrayLike<number> = new Int32Array(wanted.length).fill(nobody),
+  full: ReadonlySet<number> = overPinned(all, pins),
+): boolean {
+  const isHere = (index: number) => index !== nobody && all[index]?.drained !== true;
+  const everywhere = [...all.entries()].filter(([index]) => isHere(index));
+  if (everywhere.length === 0) return Array.from(wanted).every((owner) => owner === nobody);
+  if (!Array.from(wanted).every(isHere)) return false;
+  if (Array.from(pins).some((pin, shard) => isHere(pin) && wanted[shard] !== pin)) return false;
+  const isOfFull = (owner: number, shard: number) => full.has(owner) && pins[shard] !== owner;
+  if (Array.from(wanted).some(isOfFull)) return false;
+  const owners = Array.from(wanted).filter((owner) => !full.has(owner));
+  const active = everywhere.filter(([index]) => !full.has(index));
+  const weights = weightOf(active);
   const groups = [
     ...active.map((one) => [one]),
     ...[...new Set(active.map(([, { zone }]) => zone))].map((zone) =>
@@ -40,8 +76,7 @@ function isBalanced(all: readonly Member[], wanted: ArrayLike<number>): boolean 
   ];
   return groups.every((group) => {
     const count = owners.filter((owner) => group.some(([index]) => index === owner)).length;
-    const weight = group.reduce((sum, [, member]) => sum + member.weight, 0);
-    return isShare(count, weight, weights, owners.length);
+    return isShare(count, weightOf(group), weights, owners.length);
   });
 }
 
@@ -55,10 +90,15 @@ function* everyAssignment(shards: number, count: number): Generator<number[]> {
   }
 }
 
-function fewestMoves(all: readonly Member[], before: ArrayLike<number>): number {
+function fewestMoves(
+  all: readonly Member[],
+  { owners: before, pins = new Int32Array(before.length).fill(nobody) }: Ownership,
+): number {
   let fewest = Number.POSITIVE_INFINITY;
+  const full = overPinned(all, pins);
   for (const candidate of everyAssignment(before.length, all.length)) {
-    if (isBalanced(all, candidate)) fewest = Math.min(fewest, movesFrom(before, candidate));
+    if (!isBalanced(all, candidate, pins, full)) continue;
+    fewest = Math.min(fewest, movesFrom(before, candidate));
   }
   return fewest;
 }
@@ -83,6 +123,7 @@ const situation = (mostMembers: number, mostShards: number) =>
           fc.record({
             owner: fc.integer({ min: nobody, max: all.length - 1 }),
             token: fc.integer({ min: 0, max: 5 }),
+            pin: fc.oneof(fc.constant(nobody), fc.integer({ min: nobody, max: all.length - 1 })),
           }),
           { minLength: 1, maxLength: mostShards },
         )
@@ -92,6 +133,7 @@ const situation = (mostMembers: number, mostShards: number) =>
             shards.map(({ owner }) => owner),
             shards.map(({ token }) => token),
           ),
+          pins: Int32Array.from(shards, ({ pin }) => pin),
         })),
     );
 
@@ -121,7 +163,7 @@ describe('an assignment', () => {
       fc.property(situation(4, 5), ({ all, before }) => {
         fc.pre(all.some(({ drained }) => drained !== true));
         const wanted = assign(all, before);
-        expect(movesFrom(before.owners, wanted)).toBe(fewestMoves(all, before.owners));
+        expect(movesFrom(before.owners, wanted)).toBe(fewestMoves(all, before));
       }),
       { numRuns: 1_500 },
     );
@@ -194,6 +236,57 @@ describe('an assignment', () => {
     const lost = all.map((member, i) => ({ ...member, drained: i === 7 }));
     const after = assign(lost, { owners: wanted, tokens });
     expect(movesFrom(wanted, after)).toBe(countOf(wanted, 7));
+  });
+});
+
+describe('an assignment with pins', () => {
+  it('gives each pinned shard to its member, and shares the rest evenly', () => {
+    fc.assert(
+      fc.property(situation(8, 60), ({ all, before, pins }) => {
+        expect(isBalanced(all, assign(all, { ...before, pins }), pins)).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('moves as few shards as any such assignment must', () => {
+    fc.assert(
+      fc.property(situation(4, 5), ({ all, before, pins }) => {
+        fc.pre(all.some(({ drained }) => drained !== true));
+        const wanted = assign(all, { ...before, pins });
+        expect(movesFrom(before.owners, wanted)).toBe(fewestMoves(all, { ...before, pins }));
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
+  it('moves nothing when it is asked again', () => {
+    fc.assert(
+      fc.property(situation(12, 80), ({ all, before: { owners, tokens }, pins }) => {
+        const wanted = assign(all, { owners, tokens, pins });
+        expect(assign(all, { owners: wanted, tokens, pins })).toEqual(wanted);
+      }),
+    );
+  });
+
+  it('is the same as without them while all their members are drained', () => {
+    fc.assert(
+      fc.property(situation(12, 80), ({ all, before, pins }) => {
+        const drained = all.map((member, i) => ({
+          ...member,
+          drained: member.drained === true || pins.includes(i),
+        }));
+        expect(assign(drained, { ...before, pins })).toEqual(assign(drained, before));
+      }),
+    );
+  });
+
+  it('counts a pinned shard as a part of the share', () => {
+    const all = members(2);
+    const wanted = assign(all, ownership([0, 0, 1, 1], [], [1, nobody, nobody, nobody]));
+    expect([...wanted]).toEqual([1, 0, 1, 0]);
+    // Three of four are more than its share: it owns these alone.
+    expect([...assign(all, ownership([0, 0, 1, 1], [], [1, 1, nobody, 1]))]).toEqual([1, 1, 0, 1]);
   });
 });
 
@@ -274,6 +367,8 @@ describe('bad input', () => {
       [[one], unowned(0), 'there must be 1 to 100000 shards, not 0'],
       [[one], unowned(1_000_000), 'not 1000000'],
       [[one], ownership([1]), 'shard 0 has the owner 1, and there are 1 members'],
+      [[one], ownership([0], [], [1]), 'shard 0 is pinned to 1, and there are 1 members'],
+      [[one], ownership([0], [], []), '1 owners and 0 pins'],
       [[one], { ...unowned(2), tokens: new BigUint64Array(1) }, '2 owners and 1 tokens'],
     ] as const) {
       expect(() => assign(all, before)).toThrow(InvalidOptionError);

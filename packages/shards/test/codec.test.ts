@@ -2,11 +2,13 @@ import fc from 'fast-check';
 import { RecordDamagedError, RecordTooNewError } from 'incumbent';
 import { describe, expect, it } from 'vitest';
 import { assign, nobody } from '../src/assign.ts';
-import type { Directory } from '../src/codec.ts';
+import type { Directory, Head } from '../src/codec.ts';
 import {
   decodeDirectory,
+  decodeHead,
   decodeSlot,
   encodeDirectory,
+  encodeHead,
   encodeSlot,
   pack,
   widthOf,
@@ -135,6 +137,34 @@ describe('a slot', () => {
       ofHundredWith10000: 293,
       ofThousandWith100000: 918,
     });
+  });
+});
+
+describe('the record of the election', () => {
+  it('is read as it was written, with its pins', () => {
+    const someHead: fc.Arbitrary<Head> = fc.record({
+      slots: fc.integer({ min: 0, max: 4096 }),
+      list: fc.record({ count: fc.constant(1_000), digest: token }),
+      pins: fc
+        .array(fc.tuple(fc.integer({ min: 0, max: 999 }), fc.constantFrom('a', 'b', 'ü')))
+        .map((pins) => new Map(pins)),
+    });
+    fc.assert(
+      fc.property(someHead, (head) => {
+        expect(decodeHead(encodeHead(head), 'it')).toEqual(head);
+      }),
+    );
+  });
+
+  it('is refused when it pins a shard that the list does not have', () => {
+    const head = { slots: 1, list: { count: 4, digest: 0n }, pins: new Map([[4, 'a']]) };
+    expect(() => decodeHead(encodeHead(head), 'it')).toThrow('a pin of shard 4 of 4');
+  });
+
+  it('takes a byte or two for each pin beside the ids', () => {
+    const pins = new Map(Array.from({ length: 1_000 }, (_none, i) => [i * 100, `m${i % 2}`]));
+    const head = { slots: 16, list: { count: 100_000, digest: 0n }, pins };
+    expect(encodeHead(head).length).toBeLessThan(2_050);
   });
 });
 

@@ -478,3 +478,28 @@ async function settledWith<T>({ clock }: Group, promise: Promise<T>): Promise<T>
 function settled<T>(of: Group, ask: (member: Shards<number>) => Promise<T>): Promise<T> {
   return settledWith(of, ask(of.members.get('b')!));
 }
+
+test('a process for which others act leaves no proof of its death, and tells the end of its belief', async () => {
+  const ends: (number | undefined)[] = [];
+  const onBelief = (deadline: { monotonicMs: number } | undefined) => {
+    ends.push(deadline?.monotonicMs);
+  };
+  const shards = group.join('a', { actors: 'declared', onBelief });
+  group.join('b');
+  await group.clock.advance('20s');
+  const holdings = Array.from({ length: 16 }, (_none, i) => group.store.record(`queues/${i + 1}`));
+  const own = holdings.find((record) => record?.holding?.candidate.id === 'a');
+  expect(own?.holding?.actors).toBeNull();
+  const last = ends.at(-1) ?? 0;
+  expect(last - group.clock.monotonicMs()).toBeGreaterThan(0);
+  await group.clock.advance('6s');
+  expect(ends.at(-1)).toBeGreaterThan(last);
+  const closed = shards.close();
+  await group.clock.advance('5s');
+  await closed;
+  expect(ends.at(-1)).toBeUndefined();
+  expect(() => group.join('c', { actors: 'others' as 'self' })).toThrow(
+    'actors is "self" or "declared"',
+  );
+  expect(() => group.join('c', { onBelief: 1 as never })).toThrow('onBelief must be a function');
+});

@@ -175,6 +175,26 @@ describe('a coordinator', () => {
     expect([world.ownedBy(1), world.moves]).toEqual([0, 64]);
   });
 
+  it('moves a pinned shard to its slot, and gives it back to the balance when that one dies', () => {
+    const world = worldOf(4, 256);
+    const shard = (world.slots.get(1) as SlotState).entries[0]?.shard as number;
+    const pins = new Map([[shard, 3]]);
+    const owner = () =>
+      [...world.slots].find(([, { entries }]) =>
+        entries.some((entry) => entry.shard === shard && isLive(entry)),
+      )?.[0];
+    world.settle({ pins });
+    expect(owner()).toBe(3);
+    // Slot 3 has given another shard away for it.
+    expect([world.moves, ...countsOf(world)]).toEqual([2, 64, 64, 64, 64]);
+    world.leave(3);
+    world.settle({ pins });
+    expect([1, 2, 4]).toContain(owner());
+    world.join(3);
+    world.settle({ pins });
+    expect(owner()).toBe(3);
+  });
+
   it('takes a question back when the shard may stay', () => {
     const world = worldOf(2, 4);
     const one = world.slots.get(1) as SlotState;
@@ -246,14 +266,16 @@ describe('a coordinator', () => {
 
   it('comes to a balance after every sequence of events, with one owner for each shard', () => {
     const event = fc.record({
-      kind: fc.constantFrom('join', 'die', 'vacate', 'leave', 'drain', 'coordinator'),
+      kind: fc.constantFrom('join', 'die', 'vacate', 'leave', 'drain', 'coordinator', 'pin'),
       slot: fc.integer({ min: 1, max: 8 }),
+      shard: fc.integer({ min: 0, max: 19 }),
       settles: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.array(event, { maxLength: 30 }), (events) => {
         const world = worldOf(2, 20, 3);
-        for (const { kind, slot, settles } of events) {
+        const pins = new Map<number, number>();
+        for (const { kind, slot, shard, settles } of events) {
           const isHeld = world.slots.get(slot)?.presence.joined === true;
           if (kind === 'join' && !isHeld) world.join(slot);
           if (kind === 'die') world.die(slot);
@@ -261,7 +283,8 @@ describe('a coordinator', () => {
           if (kind === 'leave' && world.alive.has(slot)) world.leave(slot);
           if (kind === 'drain') world.drained.add(slot);
           if (kind === 'coordinator') world.seal = { number: world.seal.number + 1n, nonce: 'a' };
-          if (settles) world.settle();
+          if (kind === 'pin') pins.set(shard, slot);
+          if (settles) world.settle({ pins });
         }
         for (const number of world.slots.keys()) {
           if (!world.alive.has(number)) world.vacate(number);

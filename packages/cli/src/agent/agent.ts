@@ -121,7 +121,11 @@ export class Agent {
       this.#stop.abort(error);
     });
     try {
-      await reachStore(this.#election, this.#options.hasServers, this.#stop.signal);
+      await reachStore(
+        (signal) => this.#election.leader({ signal, seat: 1 }),
+        this.#options.hasServers,
+        this.#stop.signal,
+      );
       return await this.#election.lead((term) => this.#work(term), {
         ...campaign,
         signal: this.#stop.signal,

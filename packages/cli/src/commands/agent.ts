@@ -19,7 +19,7 @@ import { listen } from '../run/listen.ts';
 import { patienceMs } from '../run/reach-store.ts';
 import { shortestCheckMs } from '../run/shell-check.ts';
 import { killMarginMs, shortestRunLeaseMs, timingOf } from '../timing-flags.ts';
-import { checkEventsFd, definedEntries, introduce } from './run.ts';
+import { checkEventsFd, definedEntries, introduce, otherThanMeant } from './run.ts';
 
 /** More than the work needs, so that its own bound is the one that ends it. */
 const slackMs = 5_000;
@@ -141,7 +141,9 @@ export async function agent(options: AgentCommandOptions, context: Context): Pro
     hookTimeout: fences.length * (own.fenceTimeoutMs + killMs) + own.standbyTimeoutMs + slackMs,
     ...(options.takeoverDelay === undefined ? {} : { takeoverDelay: options.takeoverDelay }),
   };
-  await introduce(election, store, events, timing);
+  await introduce(`election ${election.name}`, store, events, () =>
+    otherThanMeant(election, store, timing),
+  );
   const bounds = agentBounds(election.timing, own, {
     hasProcess: target !== undefined,
     onSession: store.backend.limits?.sessionTimeoutMs !== undefined,

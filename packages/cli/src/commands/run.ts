@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { CampaignOnceOptions, Election, TimingOptions } from 'incumbent';
+import type { CampaignOnceOptions, Election, Timing, TimingOptions } from 'incumbent';
 import { createElection, formatDuration, parseDuration, StoreUnsuitableError } from 'incumbent';
 import { missingPlace } from '../ask.ts';
 import type { Context, OpenStore } from '../context.ts';
@@ -34,24 +34,15 @@ export async function run(
   early?: GuardProcess,
 ): Promise<number> {
   const { cwd } = context;
+  requireShards(options);
   if (!options.settle && options.try !== true) {
     throw new UsageError(
       '--no-settle goes with --try: without it `run` waits for everything anyway',
     );
   }
-  if (context.platform === 'win32') {
-    throw new CommandError(
-      'UNSUPPORTED',
-      exitCodes.usage,
-      'run cannot promise on Windows that a program ends before somebody else leads: there are no ' +
-        'process groups to kill. Use the library there, and give its token to whatever you write to',
-    );
-  }
   const [program = '', ...args] = options.operands;
   const env = definedEntries(context.env);
-  const { problem } = findProgram(program, env, cwd);
-  if (problem !== undefined)
-    throw new CommandError('CANNOT_RUN', problem.exitCode, problem.message);
+  requireProgram(program, env, context);
 
   if (options.health !== undefined) requireCommand('--health', options.health);
   for (const command of options.onUnclean ?? []) requireCommand('--on-unclean', command);
@@ -85,12 +76,7 @@ export async function run(
     ...(options.seats !== undefined && { seats: options.seats }),
   });
   const { leaseMs, stopMarginMs } = election.timing;
-  if (leaseMs < shortestRunLeaseMs) {
-    throw new UsageError(
-      `--lease ${options.lease} is too short for a program: it would have to be stopped and ` +
-        `killed within ${Math.round(stopMarginMs)} ms; give 2s or more`,
-    );
-  }
+  requireLease(options, election.timing);
   const events = new EventLog(context.stderr, options, {
     election: options.election,
     candidate: candidate.id,
@@ -149,7 +135,9 @@ export async function run(
   };
   let stopFollowing: (() => void) | undefined;
   try {
-    await introduce(election, store, events, timing);
+    await introduce(`election ${election.name}`, store, events, () =>
+      otherThanMeant(election, store, timing),
+    );
     stopFollowing = await store.servers?.follow?.(events);
   } catch (error) {
     await guard.close();
@@ -172,24 +160,59 @@ function heirOf({ election, store, json, ...flags }: RunOptions, { env, cwd }: C
   return { argv: [heirFile], cwd, env: definedEntries(env), input };
 }
 
-/** Tells where the election is held, makes what is missing there, and warns of what looks wrong. */
+/** @throws CommandError when the program cannot be run here */
+export function requireProgram(
+  program: string,
+  env: Readonly<Record<string, string>>,
+  { platform, cwd }: Context,
+): void {
+  if (platform === 'win32') {
+    throw new CommandError(
+      'UNSUPPORTED',
+      exitCodes.usage,
+      'run cannot promise on Windows that a program ends before somebody else leads: there are no ' +
+        'process groups to kill. Use the library there, and give its token to whatever you write to',
+    );
+  }
+  const { problem } = findProgram(program, env, cwd);
+  if (problem === undefined) return;
+  throw new CommandError('CANNOT_RUN', problem.exitCode, problem.message);
+}
+
+/** @throws UsageError when the lease leaves no time to stop and kill a program */
+export function requireLease(
+  { lease }: Pick<RunOptions, 'lease'>,
+  { leaseMs, stopMarginMs }: Timing,
+): void {
+  if (leaseMs >= shortestRunLeaseMs) return;
+  throw new UsageError(
+    `--lease ${lease} is too short for a program: it would have to be stopped and ` +
+      `killed within ${Math.round(stopMarginMs)} ms; give 2s or more`,
+  );
+}
+
+/**
+ * Tells what is held where, makes what is missing there, and warns of what looks wrong.
+ * @param what such as `election nightly`
+ * @param meantInstead tells what else the user may have meant
+ */
 export async function introduce(
-  election: Election,
+  what: string,
   store: OpenStore,
   events: EventLog,
-  timing: TimingOptions,
+  meantInstead: () => Promise<string | undefined> = async () => undefined,
 ): Promise<void> {
   // Said even where it is the default: different users have different default stores.
   events.emit({
     event: 'store',
-    sentence: `election ${election.name} on ${store.url}`,
+    sentence: `${what} on ${store.url}`,
     fields: { store: store.url },
   });
   const made = await prepare(store);
   if (made !== undefined) {
     events.emit({ event: 'made', sentence: `made ${made}, which was missing`, fields: { made } });
   }
-  const meant = await otherThanMeant(election, store, timing);
+  const meant = await meantInstead();
   if (meant !== undefined) {
     events.emit({ event: 'warning', sentence: meant, fields: { message: meant } });
   }
@@ -216,7 +239,7 @@ async function prepare({ servers, prepare: make }: OpenStore): Promise<string | 
 }
 
 /** A new election is named if another one of nearly the same name has been led. Only a hint. */
-async function otherThanMeant(
+export async function otherThanMeant(
   election: Election,
   store: OpenStore,
   timing: TimingOptions,
@@ -273,6 +296,17 @@ function readinessOf(options: RunOptions): Readiness | undefined {
     `--ready-timeout ${readyTimeout} bounds the time until the program is ready, and nothing says ` +
       'when it is: give --ready-when or --notify too',
   );
+}
+
+/** @throws UsageError for an option that only counts together with --shards */
+function requireShards({ perShard, weight, zone }: RunOptions): void {
+  for (const [flag, value] of Object.entries({
+    '--per-shard': perShard,
+    '--weight': weight,
+    '--zone': zone,
+  })) {
+    if (value !== undefined) throw new UsageError(`${flag} is for --shards: give both, or neither`);
+  }
 }
 
 /** A descriptor that is not open would swallow every event. */

@@ -5,6 +5,20 @@ import { ActionError } from '../web/page-server.ts';
 import type { ShownGrid, ShownShards, ShownShardTerm } from './shown.ts';
 import { shardsKey } from './shown.ts';
 
+/** The parts of a status that the page shows. */
+export type ToldStatus = Pick<
+  ShardsStatus,
+  | 'shards'
+  | 'isNamed'
+  | 'names'
+  | 'coordinator'
+  | 'members'
+  | 'unowned'
+  | 'moving'
+  | 'unreadable'
+  | 'owner'
+>;
+
 interface KnownSet {
   readonly shown: ShownShards;
   readonly grid: ShownGrid;
@@ -31,7 +45,7 @@ export class ShowShards implements ShardsListener {
     return known.grid;
   }
 
-  onShards(name: string, status: ShardsStatus): void {
+  onShards(name: string, status: ToldStatus): void {
     this.#changes += 1;
     const version = `${this.#run}-${this.#changes}`;
     const grid = gridOf(status, version, this.#known.get(name)?.grid);
@@ -84,7 +98,7 @@ const unread: Omit<ShownShards, 'store' | 'name'> = {
 };
 
 /** A token is given once. So a term that stands in the grid before began no later than then. */
-function gridOf(status: ShardsStatus, version: string, before: ShownGrid | undefined): ShownGrid {
+function gridOf(status: ToldStatus, version: string, before: ShownGrid | undefined): ShownGrid {
   const known = new Map(before?.terms.map((term) => [keyOf(term), term]));
   const sinceUnixMs = before === undefined ? null : Date.now();
   const indexes = new Map<string, number>();

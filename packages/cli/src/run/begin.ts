@@ -6,6 +6,11 @@ import type { RunOptions } from '../options.ts';
 export async function begin(options: RunOptions, context: Context): Promise<number> {
   const early = context.platform === 'win32' ? undefined : new GuardProcess(options.stdin === true);
   try {
+    const { shards } = options;
+    if (shards !== undefined) {
+      const { runShards } = await import('../commands/run-shards.ts');
+      return await runShards({ ...options, shards }, context, early);
+    }
     const { run } = await import('../commands/run.ts');
     return await run(options, context, early);
   } finally {

@@ -146,13 +146,19 @@ export class EventLog {
         : `unhealthy${error === undefined ? '' : `: ${describe(error)}`}`,
     }));
     this.#on('incumbent:trouble', ({ what, error }) => {
-      // The same trouble again and again is one line until something else happens.
-      const kind = `${what}: ${kindOf(error)}`;
-      if (kind === this.#lastTrouble) return undefined;
-      this.#lastTrouble = kind;
-      const reason = describe(error);
-      return { event: 'trouble', sentence: `${what}: ${reason}`, fields: { what, error: reason } };
+      this.trouble(what, error);
+      return undefined;
     });
+  }
+
+  /** The same trouble again and again is one line until something else happens. */
+  trouble(what: string, error: unknown): void {
+    const kind = `${what}: ${kindOf(error)}`;
+    if (kind === this.#lastTrouble) return;
+    this.#lastTrouble = kind;
+    const reason = describe(error);
+    const sentence = `${what}: ${reason}`;
+    this.emit({ event: 'trouble', sentence, fields: { what, error: reason } });
   }
 
   /** Resolves when what was told is written, within bounds. */

@@ -10,8 +10,8 @@ import type { GuardKeeper } from './guard-keeper.ts';
 import type { ReadinessWatch } from './readiness.ts';
 
 export interface Supervision {
-  readonly guard: GuardKeeper;
-  readonly events: EventLog;
+  readonly guard: Pick<GuardKeeper, 'get'>;
+  readonly events: Pick<EventLog, 'emit'>;
   /** The program that runs now: signals go to it. */
   running: GuardedProgram | undefined;
   /** The user asked for an end. */
@@ -21,6 +21,9 @@ export interface Supervision {
   readonly hasSeats: boolean;
 }
 
+/** The part of a term that a program needs. */
+export type ProgramTerm = Pick<Term<unknown>, 'token' | 'signal' | 'resign' | 'declareActors'>;
+
 /**
  * Runs `spec` while `term` lasts. Settles only when the whole process group is gone, because the
  * seat waits for that.
@@ -29,7 +32,7 @@ export interface Supervision {
  * @throws GuardError CANNOT_START; the term's end
  */
 export async function runInTerm(
-  term: Term<unknown>,
+  term: ProgramTerm,
   spec: ProgramSpec,
   run: Supervision,
   readiness?: ReadinessWatch,
@@ -99,7 +102,7 @@ export async function runInTerm(
  * Decides about an error that kept the program from starting: it is ours to report, or only the end
  * of the term.
  */
-function giveWay(term: Term<unknown>, error: unknown, run: Supervision): undefined {
+function giveWay(term: ProgramTerm, error: unknown, run: Supervision): undefined {
   const isOurs =
     error instanceof ElectionError ||
     error === term.signal.reason ||
@@ -127,29 +130,46 @@ export function fenceHook(
   cwd: string,
   run: Supervision,
 ): FenceHook {
-  return async (predecessor, { token, seat, signal }) => {
-    const spec = {
-      program: '/bin/sh',
-      args: ['-c', command],
-      env: {
-        ...env,
-        ...(run.hasSeats && { INCUMBENT_SEAT: String(seat) }),
-        INCUMBENT_TOKEN: token.toString(),
-        INCUMBENT_PREDECESSOR: predecessor.id,
-        INCUMBENT_PREDECESSOR_TOKEN: predecessor.token.toString(),
-        INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
-      },
-      cwd,
+  return (predecessor, { token, seat, signal }) => {
+    const variables = {
+      ...env,
+      ...(run.hasSeats && { INCUMBENT_SEAT: String(seat) }),
+      INCUMBENT_PREDECESSOR_ADDRESSES: predecessor.addresses.join(' '),
     };
-    const exit = await runGuarded(run.guard, spec, signal, () =>
-      run.events.emit({
-        event: 'fencing',
-        sentence: `fencing ${predecessor.id}: ${command}`,
-        fields: { token, predecessor: predecessor.id, command },
-      }),
-    );
-    if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
+    const { guard, events } = run;
+    return fence(command, { env: variables, cwd }, { guard, events, signal, token, predecessor });
   };
+}
+
+export interface Fencing extends Pick<Supervision, 'guard' | 'events'> {
+  readonly signal: AbortSignal;
+  readonly token: bigint;
+  readonly predecessor: { readonly id: string; readonly token: bigint };
+}
+
+/** @throws when the command does not end with 0 */
+export async function fence(
+  command: string,
+  { env, cwd }: Pick<ProgramSpec, 'env' | 'cwd'>,
+  { guard, events, signal, token, predecessor: { id, token: theirs } }: Fencing,
+): Promise<void> {
+  const spec = {
+    ...{ program: '/bin/sh', args: ['-c', command], cwd },
+    env: {
+      ...env,
+      INCUMBENT_TOKEN: token.toString(),
+      INCUMBENT_PREDECESSOR: id,
+      INCUMBENT_PREDECESSOR_TOKEN: theirs.toString(),
+    },
+  };
+  const exit = await runGuarded(guard, spec, signal, () =>
+    events.emit({
+      event: 'fencing',
+      sentence: `fencing ${id}: ${command}`,
+      fields: { token, predecessor: id, command },
+    }),
+  );
+  if (exit.code !== 0) throw new Error(`${command}: ${describeExit(exit)}`);
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Election } from 'incumbent';
 import { ElectionError } from 'incumbent';
 import { monotonicMs } from '../guard/protocol.ts';
 
@@ -11,15 +10,16 @@ const askAgainMs = 100;
  * Finds out whether the store can be reached before anything waits for it. A store that is only
  * slow is asked again: many start together with their machine, and that takes time. So is one of
  * several servers: it has been reached already, and the client finds the next if this one fails.
+ * @param ask one read of the store
  */
 export async function reachStore(
-  election: Election,
+  ask: (signal: AbortSignal) => Promise<unknown>,
   hasServers: boolean,
   signal: AbortSignal,
 ): Promise<void> {
   for (const untilMs = monotonicMs() + patienceMs; ; ) {
     try {
-      await election.leader({ signal, seat: 1 });
+      await ask(signal);
       return;
     } catch (error) {
       const mayPass =

@@ -1,17 +1,10 @@
 /** When the program of a term is ready, and who says so. */
-import { execFile } from 'node:child_process';
-import { constants, openSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { Term } from 'incumbent';
 import type { ProgramSpec } from '../guard/index.ts';
-import { GuardError } from '../guard/index.ts';
 import { within } from '../within.ts';
 import { describe } from './events.ts';
+import { NamedPipe } from './named-pipe.ts';
 import { CommandFailedError, runShellCheck } from './shell-check.ts';
 
 export type Readiness = {
@@ -23,9 +16,6 @@ export type Readiness = {
   | { readonly by: 'notification' }
 );
 
-/** Folder and pipe are made in this time, or the program is not started. */
-const pipeWithinMs = 5_000;
-
 /** Told while a program is waited for. */
 export interface ReadinessEvents {
   readonly onTrouble: (error: unknown) => void;
@@ -35,9 +25,6 @@ export interface ReadinessEvents {
 
 /** Other variables of systemd's protocol, such as STATUS. They say nothing about readiness. */
 const otherVariable = /^(?!READY=)[A-Z][A-Z0-9_]*=/;
-
-/** A program that says more than this without a line break says nothing. */
-const longestLine = 4_096;
 /** Of a line, in words for people. */
 const longestShown = 100;
 
@@ -79,7 +66,8 @@ export class ReadinessWatch {
     term: Term,
     events: ReadinessEvents,
   ): Promise<ReadinessWatch> {
-    const pipe = readiness.by === 'notification' ? await makePipe(term.signal) : undefined;
+    const pipe =
+      readiness.by === 'notification' ? await NamedPipe.make('notify', term.signal) : undefined;
     return new ReadinessWatch(readiness, spec, term, pipe, events);
   }
 
@@ -89,7 +77,7 @@ export class ReadinessWatch {
     const { signal } = this.#term;
     const onEnd = () => {
       const { reason } = signal.reason as { reason?: unknown };
-      if (reason === 'not-ready') this.#events.onNotReady(this.#pipe?.unfinished ?? this.#last);
+      if (reason === 'not-ready') this.#events.onNotReady(this.#unfinished ?? this.#last);
     };
     signal.addEventListener('abort', onEnd, { once: true, signal: this.#stop.signal });
     if (readiness.by === 'command') {
@@ -97,6 +85,13 @@ export class ReadinessWatch {
       return;
     }
     this.#pipe?.read((line) => this.#heard(line.trim()));
+  }
+
+  /** A line that still lacks its end, in words. */
+  get #unfinished(): string | undefined {
+    const partial = this.#pipe?.partial ?? '';
+    if (partial === '') return undefined;
+    return `${JSON.stringify(partial.slice(0, longestShown))} without a line break`;
   }
 
   #heard(line: string): void {
@@ -157,72 +152,4 @@ export class ReadinessWatch {
 /** The shell cannot run the command, so it will never say that the program is ready. */
 function isUnusable(error: unknown): boolean {
   return error instanceof CommandFailedError && (error.exitCode === 126 || error.exitCode === 127);
-}
-
-async function makePipe(signal: AbortSignal): Promise<NamedPipe> {
-  try {
-    return await NamedPipe.make(signal);
-  } catch (error) {
-    signal.throwIfAborted();
-    const why = `the named pipe of --notify cannot be made: ${(error as Error).message}`;
-    throw new GuardError('CANNOT_START', why);
-  }
-}
-
-/** A pipe with a name, which any language can open and write to as a file. */
-class NamedPipe {
-  readonly path: string;
-  readonly #directory: string;
-  readonly #socket: Socket;
-  #partial = '';
-
-  private constructor(directory: string, path: string) {
-    this.#directory = directory;
-    this.path = path;
-    // For writing too: so it has no end while the program has not opened it, or has closed it. And
-    // a program that opens it does not wait for a reader.
-    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
-    this.#socket = new Socket({ fd, readable: true, writable: false });
-    this.#socket.unref();
-    // A pipe that fails says nothing more, and the term ends for want of readiness.
-    this.#socket.on('error', () => {});
-  }
-
-  static async make(signal: AbortSignal): Promise<NamedPipe> {
-    // Only this user may enter it.
-    const directory = await mkdtemp(join(tmpdir(), 'incumbent-notify-'));
-    try {
-      const path = join(directory, 'notify');
-      const bounds = { signal, timeout: pipeWithinMs };
-      await promisify(execFile)('mkfifo', ['-m', '600', path], bounds);
-      return new NamedPipe(directory, path);
-    } catch (error) {
-      await removeFolder(directory);
-      throw error;
-    }
-  }
-
-  /** A line that still lacks its end, in words. Undefined: there is none. */
-  get unfinished(): string | undefined {
-    if (this.#partial === '') return undefined;
-    return `${JSON.stringify(this.#partial.slice(0, longestShown))} without a line break`;
-  }
-
-  read(onLine: (line: string) => void): void {
-    this.#socket.setEncoding('utf8').on('data', (text: unknown) => {
-      const lines = `${this.#partial}${String(text)}`.split('\n');
-      this.#partial = (lines.pop() ?? '').slice(-longestLine);
-      for (const line of lines) onLine(line);
-    });
-  }
-
-  async remove(): Promise<void> {
-    this.#socket.destroy();
-    await removeFolder(this.#directory);
-  }
-}
-
-/** A folder that stays is no reason for another end of the run. */
-async function removeFolder(path: string): Promise<void> {
-  await rm(path, { recursive: true, force: true }).catch(() => {});
 }

@@ -17,6 +17,7 @@ import type { LiveStatus } from './listen.ts';
 import { reachStore, sleep } from './reach-store.ts';
 import type { Readiness } from './readiness.ts';
 import { ReadinessWatch } from './readiness.ts';
+import { codeOf, RestartPause } from './restarts.ts';
 
 export interface RunnerOptions {
   readonly spec: ProgramSpec;
@@ -33,12 +34,8 @@ export interface RunnerOptions {
   readonly holdAtLeastMs: number;
 }
 
-const firstBackoffMs = 1_000;
-const longestBackoffMs = 60_000;
 /** How long after KILL we wait for a program to be gone. */
 const lingeringMs = 5_000;
-/** After a program that ran for so long, the back-off starts anew. */
-const calmAfterMs = 60_000;
 
 /** Leadership was lost, with `--once`. Not an error of the term: that would campaign again. */
 class LostError extends Error {
@@ -116,7 +113,11 @@ export class Runner implements Supervision {
       this.#options.readiness !== undefined,
     );
     try {
-      await reachStore(this.#election, this.#options.hasServers, this.#stop.signal);
+      await reachStore(
+        (signal) => this.#election.leader({ signal, seat: 1 }),
+        this.#options.hasServers,
+        this.#stop.signal,
+      );
       const abandoned = new Promise<never>((_, reject) => {
         this.#abandoned = reject;
       });
@@ -138,20 +139,19 @@ export class Runner implements Supervision {
 
   async #campaigns(campaign: LeadOptions): Promise<number> {
     const { restart } = this.#options;
-    let backoffMs = firstBackoffMs;
+    const pause = new RestartPause();
     for (;;) {
       this.#startedMs = Number.POSITIVE_INFINITY;
       const [code, why] = await this.#once(campaign);
       if (this.interrupted() || restart === 'no') return code;
       if (restart === 'on-failure' && code === 0) return code;
-      if (monotonicMs() - this.#startedMs >= calmAfterMs) backoffMs = firstBackoffMs;
+      const backoffMs = pause.next(this.#startedMs);
       this.events.emit({
         event: 'restarting',
         sentence: `${why}; campaigning again in ${span(backoffMs)}`,
         fields: { code, backoffMs },
       });
       await sleep(backoffMs, this.#stop.signal);
-      backoffMs = Math.min(2 * backoffMs, longestBackoffMs);
     }
   }
 
@@ -339,9 +339,4 @@ export class Runner implements Supervision {
       },
     };
   }
-}
-
-/** As a shell reports it: the code, or 128 + the number of the signal. */
-function codeOf({ code, signal }: ProgramExit): number {
-  return code ?? (signal === null ? exitCodes.internal : 128 + constants.signals[signal]);
 }

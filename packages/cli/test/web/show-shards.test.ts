@@ -1,5 +1,5 @@
-import type { ShardsStatus } from '@incumbent/shards';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import type { ToldStatus } from '../../src/dashboard/show-shards.ts';
 import { ShowShards } from '../../src/dashboard/show-shards.ts';
 import type { ShownShards } from '../../src/dashboard/shown.ts';
 import { shardsKey } from '../../src/dashboard/shown.ts';
@@ -12,9 +12,9 @@ const member = { addresses: [], weight: 1, zone: '', joined: true, drained: fals
 function statusOf(owners: readonly (readonly [slot: number, token: bigint] | undefined)[]) {
   const slots = [...new Set(owners.flatMap((owner) => owner?.[0] ?? []))];
   return {
-    ...{ name: 'queues', shards: owners.length, isNamed: false, names: undefined },
+    ...{ shards: owners.length, isNamed: false, names: undefined },
     coordinator: undefined,
-    ...{ drains: [], unreadable: [], moving: [1] },
+    ...{ unreadable: [], moving: [1] },
     members: slots.map((slot) => ({
       ...{ ...member, id: `host-${slot}`, slot, sinceUnixMs: 5 },
       owns: owners.filter((owner) => owner?.[0] === slot).length,
@@ -25,8 +25,7 @@ function statusOf(owners: readonly (readonly [slot: number, token: bigint] | und
       if (slot === undefined || token === undefined) return undefined;
       return { id: `host-${slot}`, slot, addresses: [], token };
     },
-    ownedBy: () => [],
-  } satisfies ShardsStatus;
+  } satisfies ToldStatus;
 }
 
 function shown() {

@@ -247,6 +247,25 @@ test('a follower on a store that proves no death does not wake up between two lo
   await election.close();
 });
 
+test('a store that cannot be watched is polled, and its trouble is told', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  store.hold('a', 1n, 5_000);
+  const told: string[] = [];
+  const watch = () => {
+    throw new Error('no right to listen');
+  };
+  const onTrouble = ({ what }: { readonly what: string }) => void told.push(what);
+  const election = candidate(store, clock, { watch }, { onTrouble });
+  const campaign = election.campaign();
+  await clock.advance(8_000);
+  const term = await campaign;
+  // The candidate, and then the leader.
+  expect(told).toEqual(['watching the store', 'watching the store']);
+  await term[Symbol.asyncDispose]();
+  await election.close();
+});
+
 test('the store is watched by a candidate, then by the leader, and by nobody when that is over', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();

@@ -11,7 +11,12 @@ import { inParallel } from '../../src/base/in-parallel.ts';
 import { Deferred } from '../../src/base/wait.ts';
 import { KnownRecord } from '../../src/mechanisms/lease/known-record.ts';
 import type { ListedLease } from '../../src/mechanisms/lease/listing.ts';
-import { leasePages, unreadableLease } from '../../src/mechanisms/lease/listing.ts';
+import {
+  leasePages,
+  shardsIn,
+  shardsWithParts,
+  unreadableLease,
+} from '../../src/mechanisms/lease/listing.ts';
 import { allOf, readEach } from '../../src/mechanisms/lease/read-all.ts';
 import type { LeaseStore, Reading } from '../../src/mechanisms/lease/store.ts';
 import type { LeaseRecord } from '../../src/record/lease-record.ts';
@@ -189,14 +194,39 @@ describe('a listing of leases', () => {
     return found.elections.map(({ name }) => name);
   };
 
-  test('leaves out the parts of shards, and nothing that is only named like one', async () => {
+  test('leaves out shards and their parts, and nothing that is only named like one', async () => {
     const parts = ['x/1', 'x/12', 'x/list', 'x/directory'].map((name) => listed(name, shards));
     expect(await namesOf(...parts)).toEqual([]);
     const alike = ['x/1', 'x/list'].map((name) => listed(name, election));
     expect(await namesOf(...alike)).toEqual(['x/1', 'x/list']);
     // An operator is to see that it is there.
     const damaged = new RecordDamagedError('the row', 'no JSON');
-    expect(await namesOf(listed('x/1', damaged), listed('x', shards))).toEqual(['x/1', 'x']);
+    expect(await namesOf(listed('x/1', damaged), listed('x', shards))).toEqual(['x/1']);
+    // A store may know it from the name of the key, and then reads nothing.
+    const known = { ...listed('y', new Error('it was read')), hasShards: true };
+    expect(await namesOf(known, { ...listed('z', shards), hasShards: false })).toEqual(['z']);
+  });
+
+  test('tells the shards of a store from all its pages, each once and without their parts', async () => {
+    const damaged = new RecordDamagedError('the row', 'no JSON');
+    const pages: readonly (readonly ListedLease[])[] = [
+      [listed('s', shards), listed('s/1', shards), listed('s/list', shards), listed('e', election)],
+      [],
+      [
+        listed('s', shards),
+        listed('t', shards),
+        listed('t/directory', shards),
+        listed('u', damaged),
+      ],
+    ];
+    const page = async (after: unknown) => {
+      const at = Number(after ?? 0);
+      return { elections: pages[at] ?? [], next: at + 1 < pages.length ? at + 1 : undefined };
+    };
+    expect(await shardsIn({ page })(never)).toEqual(['s', 't']);
+    const reason = new Error('enough');
+    await expect(shardsIn({ page })(AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(shardsWithParts(['s', 's/1', 's/2', 's/11', 't/list', 'u/x/1'])).toEqual(['s', 'u/x']);
   });
 
   test('tells of an election whose record cannot be read, and of no other trouble', () => {

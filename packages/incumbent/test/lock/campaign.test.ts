@@ -352,6 +352,26 @@ it('a drained candidate gives the lock up before it says that it is drained, and
   expect(a.troubles).toEqual(['campaigning', 'campaigning']);
 });
 
+it('a candidate that another was faster than gives its attempt up before it waits, and tries again if that failed', async () => {
+  const stage = new LockStage();
+  const a = new Contestant(stage, 'a');
+  a.session.next('enter', { fail: 'before' });
+  a.session.next('leave', { fail: 'before' });
+  const stop = new AbortController();
+  const campaign = a.campaign('wait', stop.signal);
+  await stage.clock.advance(0);
+  const b = new Contestant(stage, 'b');
+  const seat = await b.win();
+  await announce(seat);
+  await stage.clock.advance(3_000);
+  expect(a.session.sent.get('leave')).toBe(2);
+  expect(a.troubles).toEqual(['campaigning', 'campaigning']);
+  expect(a.told.map(({ kind }) => kind)).toEqual(['unreachable', 'unreachable']);
+  expect(a.following.length).toBeGreaterThan(0);
+  stop.abort(new Error('enough'));
+  await expect(stage.soon(campaign)).rejects.toThrow('enough');
+});
+
 describe('a candidate that does not wait looks again at once, and takes the lock', () => {
   it('when the holder gives it back before it can be watched', async () => {
     const stage = new LockStage();

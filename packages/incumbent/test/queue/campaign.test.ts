@@ -268,6 +268,35 @@ describe('behind another', () => {
     await stopped(stage, stop, campaign);
   });
 
+  it('it keeps one watch on its own place, however often the one before it changes', async () => {
+    const watched = new Map<string, number>();
+    const stage = new Stage();
+    const [a, x] = [new Contestant(stage, 'a'), new Contestant(stage, 'x')];
+    await a.win();
+    const stopX = new AbortController();
+    const between = x.campaign('wait', stopX.signal);
+    await stage.clock.advance(0);
+    const says = (store: QueueStore): Partial<QueueStore> => ({
+      watchPlace: async (name, signal) => {
+        const watch = await store.watchPlace(name, signal);
+        watched.set(name, (watched.get(name) ?? 0) + 1);
+        return watch;
+      },
+    });
+    const b = new Contestant(stage, 'b', { says });
+    const stop = new AbortController();
+    const campaign = b.campaign('wait', stop.signal);
+    await stage.clock.advance(0);
+    await stopped(stage, stopX, between);
+    await stage.clock.advance(0);
+    const [first, own] = stage.store.places('jobs') as [string, string];
+    expect([watched.get(first), watched.get(own)]).toEqual([1, 1]);
+    // Nothing was heard for long, so both are watched anew.
+    await stage.clock.advance(30_000);
+    expect([watched.get(first), watched.get(own)]).toEqual([2, 2]);
+    await stopped(stage, stop, campaign);
+  });
+
   it('a place of its own that is gone before it can be watched is noticed at once', async () => {
     let own: string | undefined;
     let stage: Stage | undefined;

@@ -1,0 +1,7 @@
+/** Shards over gRPC, for `@grpc/grpc-js` 1.13 and 1.14: clients whose calls reach the owner of a shard. */
+export {
+  type OwnerClientOptions,
+  type OwnerClients,
+  type ToOwnerOptions,
+  toOwner,
+} from './to-owner.ts';
