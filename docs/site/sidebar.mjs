@@ -145,6 +145,7 @@ export const sidebar = [
       page('The states of a term', '/design/term-machine'),
       page('The lease race', '/design/lease-race'),
       page('The queue', '/design/queue'),
+      page('A named successor', '/design/successor'),
       page('The lock', '/design/lock'),
       page('Seats', '/design/seats'),
       page('The file store', '/design/file-store'),

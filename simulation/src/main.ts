@@ -11,7 +11,7 @@ import { untilInputEnds } from './harness/background.ts';
 import { Coverage } from './harness/coverage.ts';
 import type { Mechanism } from './harness/mechanism.ts';
 import type { Copies } from './harness/packages.ts';
-import { distOf } from './harness/packages.ts';
+import { besideIncumbent, distOf } from './harness/packages.ts';
 import { SeedRunner } from './harness/pool.ts';
 import { coverageTable, describeFailure, missing } from './harness/report.ts';
 import type { SeedResult } from './harness/run-seed.ts';
@@ -153,6 +153,7 @@ function readArguments(): Arguments {
     `usage: npm run simulate -- --seeds N --from S [--mechanism ${names.join(',')}] [--trace]\n` +
     '  --hashes FILE         one line for each seed: two runs took the same courses if their files are equal\n' +
     '  --library DIRECTORY   a compiled copy of the library, in place of packages/incumbent/dist\n' +
+    '  --beside DIRECTORY    of another version: half of the candidates in a queue are of it\n' +
     '  --background          at the lowest priority, until standard input ends';
   try {
     const { values } = parseArgs({
@@ -163,6 +164,7 @@ function readArguments(): Arguments {
         mechanism: { type: 'string' },
         hashes: { type: 'string' },
         library: { type: 'string' },
+        beside: { type: 'string' },
         background: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -177,7 +179,7 @@ function readArguments(): Arguments {
       }
       return Number(text);
     };
-    const { mechanism, library } = values;
+    const { mechanism, library, beside } = values;
     const wanted = mechanism?.split(',') ?? names;
     const unknown = wanted.find((each) => !names.includes(each));
     if (unknown !== undefined) {
@@ -190,7 +192,10 @@ function readArguments(): Arguments {
       from: whole('from', values.from),
       trace: values.trace,
       hashes: values.hashes,
-      copies: library === undefined ? {} : { incumbent: resolve(library) },
+      copies: {
+        ...(library !== undefined && { incumbent: resolve(library) }),
+        ...(beside !== undefined && { [besideIncumbent]: resolve(beside) }),
+      },
       background: values.background ? untilInputEnds() : undefined,
     };
   } catch (error) {

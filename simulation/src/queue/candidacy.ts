@@ -70,7 +70,7 @@ export class Candidacy {
     this.process = process;
     this.#random = random;
     const lazy = random.chance(0.5) ? 0.7 : 0;
-    this.#election = sim.library.createElection({
+    this.#election = sim.libraryOf(process.number).createElection({
       ...process.plan.timing,
       name: contest.name,
       backend,

@@ -59,7 +59,12 @@ export const queueGround: Ground = {
     numbered.sort((a, b) => (a.number - b.number) | 0);
     return numbered.map(({ child }) => `${election}/${child}`);
   },
-  isAnnouncement: (request) => request.kind === 'write' && request.operations[0]?.type === 'set',
+  // Of the record, and not of a place.
+  isAnnouncement: ({ kind, ...request }) =>
+    kind === 'write' &&
+    'operations' in request &&
+    request.operations[0]?.type === 'set' &&
+    !/\d{10}$/.test(request.operations[0].path),
   isLook: ({ kind }) => kind === 'children',
   readsTogether: false,
   visit: visitQueue,

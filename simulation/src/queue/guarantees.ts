@@ -32,6 +32,8 @@ export const queueGuarantees = {
   announced: 'nobody leads before the record says so',
   place: 'whoever is announced has a place in the queue, and it is the first',
   fencing: 'nobody with hooks leads before they have run for every unclean predecessor',
+  clean:
+    'no hook runs for a leader whose end is recorded as clean, or that was named and never led',
   release: 'an end is recorded as clean only by the leader, and only when its work has settled',
   predecessor: 'a term is told the truth about its predecessor',
   witness: 'a witness gives back nothing but the seat of the process that it saw die',
@@ -89,6 +91,9 @@ interface Announcement {
   readonly zxid: bigint;
   /** Its place had gone: it must not lead. */
   readonly isVoid: boolean;
+  /** The leader before it has written it. */
+  readonly isNaming: boolean;
+  readonly atMs: number;
 }
 
 /** Room for rounding in comparisons of times. */
@@ -110,6 +115,10 @@ export class QueueGuarantees {
   readonly #unfenced: Set<bigint> = new Set();
   /** When each made the last request that was committed with its place there, by its monotonic clock. */
   readonly #proved: Map<QueueProcess, number> = new Map();
+  /** The terms whose work has begun. */
+  readonly #begun: Set<bigint> = new Set();
+  /** The last transaction with which each has proved that its place was there. */
+  readonly #provedBy: Map<QueueProcess, bigint> = new Map();
   /** When an operator has forced the leader out, by the token of its term. */
   readonly #revokedAtMs: Map<bigint, number> = new Map();
   readonly readiness: Readiness;
@@ -238,6 +247,7 @@ export class QueueGuarantees {
   checkBeginning({ candidacy, term, token }: TermEntry): void {
     const { world } = this.sim;
     const { host } = candidacy.process;
+    this.#begun.add(token);
     // In this order: the question itself may be where the host stands still.
     if (!term.isLeading() && !host.isAhead) {
       world.fail('start', `${candidacy.name} starts work for term ${token} without leading`);
@@ -249,6 +259,13 @@ export class QueueGuarantees {
     }
     if (announcement.isVoid) {
       world.fail('place', `${candidacy.name} leads with term ${token}, announced without a place`);
+    }
+    if (announcement.isNaming) {
+      this.sim.coverage.count('terms of named successors');
+      const provedBy = this.#provedBy.get(candidacy.process) ?? 0n;
+      if (provedBy < announcement.zxid) {
+        this.sim.coverage.count('named successors that led at once');
+      }
     }
     const { before } = announcement;
     const held = before?.holding;
@@ -276,6 +293,13 @@ export class QueueGuarantees {
   /** A hook is about to run: nobody before may believe any more. */
   checkHook(candidacy: Candidacy, predecessor: bigint): void {
     const { world } = this.sim;
+    const end = this.#record?.history.find(({ token }) => token === predecessor);
+    if (end !== undefined && end.why !== 'unclean') {
+      world.fail('clean', `${candidacy.name} fences term ${predecessor}, which ended clean`);
+    }
+    if (this.#hasDeclined(predecessor)) {
+      world.fail('clean', `${candidacy.name} fences term ${predecessor}, which never began`);
+    }
     world.looking = true;
     for (const entry of this.terms) {
       if (entry.token !== predecessor || !entry.candidacy.process.alive) continue;
@@ -287,6 +311,17 @@ export class QueueGuarantees {
       }
     }
     world.looking = false;
+  }
+
+  /** Was named, and gave its place up without leading, undisturbed and on the same connection. */
+  #hasDeclined(token: bigint): boolean {
+    const { announcements, vanished, sim } = this;
+    const named = announcements.get(token);
+    if (named?.by === undefined || !named.isNaming || this.#begun.has(token)) return false;
+    if (vanished.get(named.place) !== 'own') return false;
+    const { process } = named.by;
+    const calmSinceMs = Math.max(process.lastStateMs, process.host.lastDisturbedMs);
+    return process.alive && calmSinceMs < named.atMs - sim.scenario.timeoutMs;
   }
 
   /** Why a term ended is judged by what really happened. */
@@ -351,8 +386,9 @@ export class QueueGuarantees {
    */
   #givesUp(operations: readonly Operation[]): boolean {
     const { path } = this.contest;
+    const deletes = operations.some(({ type }) => type === 'delete');
     return operations.every((operation) => {
-      if (operation.type === 'delete') return true;
+      if (operation.type === 'delete' || (operation.type === 'check' && deletes)) return true;
       if (operation.type !== 'set' || operation.path !== path) return false;
       const record = this.#recordIn(operation.data);
       const stood = this.records.some(({ nonce }) => nonce === record?.nonce);
@@ -426,7 +462,7 @@ export class QueueGuarantees {
     const { path } = this.contest;
     const node = transaction.changes.get(path);
     if (node !== undefined) this.#commits.push(world.nowMs);
-    this.#onProof(session, operations);
+    this.#onProof(session, operations, transaction.zxid);
     if (operations.some((operation) => operation.type === 'set' && operation.path === path)) {
       this.#onRecord(this.#recordIn(node?.data), session, transaction, operations);
     }
@@ -450,17 +486,21 @@ export class QueueGuarantees {
   }
 
   /** A place of the session was made, checked or written beside: it was there. */
-  #onProof(session: bigint, operations: readonly Operation[]): void {
+  #onProof(session: bigint, operations: readonly Operation[], zxid: bigint): void {
     const process = this.sim.processOf(session);
     const madeMs = process?.requestsMadeMs.get(operations);
     if (process === undefined || madeMs === undefined) return;
     if (!operations.some((operation) => this.proves(operation, session))) return;
+    this.#provedBy.set(process, zxid);
     this.#proved.set(process, Math.max(this.#proved.get(process) ?? madeMs, madeMs));
   }
 
-  /** @param _session whose transaction this is part of, which is committed */
-  protected proves({ type, path }: Operation, _session: bigint): boolean {
-    return (type === 'check' || type === 'create') && parentOf(path) === this.contest.path;
+  /** @param session whose transaction this is part of, which is committed */
+  protected proves({ type, path }: Operation, session: bigint): boolean {
+    if (parentOf(path) !== this.contest.path) return false;
+    // A leader checks the place of its successor, too.
+    if (type === 'check') return this.sim.ownerOf(path) === this.sim.processOf(session);
+    return type === 'create';
   }
 
   #onVanished(
@@ -501,8 +541,12 @@ export class QueueGuarantees {
 
   protected checkHerd(place: string, owner: QueueProcess | undefined): void {
     const { world, processes, scenario, ensemble } = this.sim;
+    const leads = this.#record?.holding?.place;
+    const leader = leads === undefined ? undefined : this.sim.ownerOf(leads);
     let woken = 0;
     for (const process of processes) {
+      // It watches the one behind it, which it may name.
+      if (process === leader) continue;
       const { sessionId } = process.client;
       // A client that has not heard of its session's end still has its watches; no server does.
       if (sessionId === undefined || !ensemble.sessions.has(sessionId)) continue;
@@ -534,6 +578,11 @@ export class QueueGuarantees {
     );
     if (last !== undefined && record.token < last.token) {
       world.fail('tokens', `the record’s token fell from ${last.token} to ${record.token}`);
+    }
+    const named = this.#namedBy(process, last, record, operations);
+    if (named !== undefined) {
+      this.#checkNaming(named, record, session, transaction);
+      return;
     }
     const candidacy = this.#authorOf(process, record.holding ?? last?.holding);
     if (record.holding !== undefined && !this.sim.scenario.strangers) {
@@ -570,6 +619,49 @@ export class QueueGuarantees {
     }
   }
 
+  /** The leader that gives its place up with this record, if the record names another leader. */
+  #namedBy(
+    process: QueueProcess | undefined,
+    last: QueueRecord | undefined,
+    { holding }: QueueRecord,
+    operations: readonly Operation[],
+  ): { readonly leader: Candidacy; readonly last: QueueRecord } | undefined {
+    const place = last?.holding?.place;
+    if (process === undefined || last === undefined || place === undefined) return undefined;
+    if (holding === undefined || this.sim.ownerOf(holding.place) === process) return undefined;
+    // The operation may spell the place otherwise: its number says which one it is.
+    const isGivenUp = operations.some(
+      ({ type, path }) => type === 'delete' && nameOf(path) === nameOf(place),
+    );
+    const leader = this.#authorOf(process, last.holding);
+    return isGivenUp && leader !== undefined ? { leader, last } : undefined;
+  }
+
+  /** A clean end and an announcement in one. */
+  #checkNaming(
+    { leader, last }: { readonly leader: Candidacy; readonly last: QueueRecord },
+    record: QueueRecord,
+    session: bigint,
+    transaction: Transaction,
+  ): void {
+    const { holding } = record;
+    const { token, place } = last;
+    this.sim.coverage.count('successors named');
+    this.#checkKept(leader, last, record);
+    this.#checkVacated(leader, last, session);
+    this.checkReleased(leader, transaction);
+    const owner = holding && this.sim.ownerOf(holding.place);
+    const named = this.#authorOf(owner, holding);
+    const node = holding && this.sim.nodeOf(holding.place);
+    if (named === undefined) {
+      // Of one whose process has gone nothing is to be judged.
+      this.sim.coverage.count('successors that were dead when they were named');
+      return;
+    }
+    const before = { ...record, holding: undefined, token, place };
+    this.#checkAnnounced(named, node?.owner ?? 0n, before, record, transaction, true);
+  }
+
   /** Which candidate of a process has written that this one leads, or that it has stopped. */
   #authorOf(
     process: QueueProcess | undefined,
@@ -596,6 +688,7 @@ export class QueueGuarantees {
     before: QueueRecord | undefined,
     record: QueueRecord,
     { zxid }: Transaction,
+    isNaming = false,
   ): void {
     const { world, scenario, coverage } = this.sim;
     const { holding, token } = record;
@@ -604,7 +697,8 @@ export class QueueGuarantees {
     const { name, process } = candidacy;
     const node = this.sim.nodeOf(place);
     const isVoid = node === undefined || node.owner !== session || node.czxid !== token;
-    this.announcements.set(token, { token, place, session, by: candidacy, before, zxid, isVoid });
+    const written = { token, place, session, by: candidacy, before, zxid };
+    this.announcements.set(token, { ...written, isVoid, isNaming, atMs: world.nowMs });
     if (isVoid) {
       if (this.mayBeVoid(place)) coverage.count('announcements without a place');
       else world.fail('place', `${name} is announced without a place (${nameOf(place)})`);

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { loadLibrary } from '../harness/library.ts';
 import type { Mechanism } from '../harness/mechanism.ts';
+import { besideIncumbent } from '../harness/packages.ts';
 import { queueGround } from './ground.ts';
 import { queueGuarantees } from './guarantees.ts';
 import { QueueSimulation } from './simulation.ts';
@@ -80,6 +82,9 @@ const required: readonly string[] = [
   'seats given back by a witness',
   'seats given back by a witness, to be fenced',
   'seats that a witness found to be gone',
+  'successors named',
+  'terms of named successors',
+  'named successors that led at once',
 ];
 
 /** The place in a queue, on ZooKeeper. */
@@ -88,7 +93,9 @@ export const queue: Mechanism = {
   packages: ['incumbent'],
   async load(distOf) {
     const library = await loadLibrary(distOf('incumbent'));
-    return (seed, readable) => new QueueSimulation(queueGround, library, seed, readable);
+    const directory = distOf(besideIncumbent);
+    const beside = existsSync(directory) ? await loadLibrary(directory) : undefined;
+    return (seed, readable) => new QueueSimulation(queueGround, library, seed, readable, beside);
   },
   guarantees: queueGuarantees,
   required,

@@ -28,6 +28,8 @@ export class QueueProcess implements Owner {
   closingSinceMs: number | undefined;
   isClosed = false;
   isHealthy = true;
+  /** When its client connected or lost its connection last. */
+  lastStateMs = 0;
   /** All sessions it has had. */
   readonly sessions: Set<bigint> = new Set();
   readonly #sim: QueueSimulation;
@@ -54,6 +56,9 @@ export class QueueProcess implements Owner {
       plan.timeoutMs,
       plan.spelling.chroot,
     );
+    this.client.onState(() => {
+      this.lastStateMs = sim.world.nowMs;
+    });
     this.client.onRequest = (request) => {
       if (request.kind === 'write') {
         this.requestsMadeMs.set(request.operations, host.monotonicMs());
@@ -66,7 +71,8 @@ export class QueueProcess implements Owner {
   }
 
   #begin(clock: Clock): void {
-    const { library, scenario } = this.#sim;
+    const { scenario } = this.#sim;
+    const library = this.#sim.libraryOf(this.number);
     const { plan } = this;
     // Lost again before this code could run.
     if (this.client.state !== 'connected') {

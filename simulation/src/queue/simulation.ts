@@ -66,6 +66,7 @@ export class QueueSimulation implements Simulation {
   /** Faults are over. */
   isQuiet = false;
   quietSinceMs = 0;
+  readonly #beside: Library | undefined;
   readonly #random: Random;
   readonly #owners = new Map<string, QueueProcess>();
   readonly #sessions = new Map<bigint, QueueProcess>();
@@ -76,9 +77,11 @@ export class QueueSimulation implements Simulation {
   #lastNumber = 0;
   #readyStreams = 0;
 
-  constructor(ground: Ground, library: Library, seed: number, readable: boolean) {
+  /** @param beside another version, of which every second process is */
+  constructor(ground: Ground, library: Library, seed: number, readable: boolean, beside?: Library) {
     this.ground = ground;
     this.library = library;
+    this.#beside = beside;
     this.scenario = ground.drawScenario(seed);
     const { scenario } = this;
     this.#random = new Random(seed, 11);
@@ -441,6 +444,10 @@ export class QueueSimulation implements Simulation {
     this.trace.add(this.world.nowMs, process.name, 'starts');
     process.join();
     return true;
+  }
+
+  libraryOf(number: number): Library {
+    return (number % 2 === 0 ? this.#beside : undefined) ?? this.library;
   }
 
   newNumber(): number {

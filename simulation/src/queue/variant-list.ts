@@ -606,4 +606,75 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['fencing'],
   },
+  {
+    name: 'queue: a named successor is waited out for the belief of the one that named it',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: '...{ token, place, beliefMs },',
+        replace: '...{ token, place },',
+      },
+    ],
+    breaks: s1,
+  },
+  {
+    name: 'queue: a successor is named without a check of its place',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.check(next.name, next.version)',
+        replace: '',
+      },
+    ],
+    breaks: [...s1, 'place', 'tokens'],
+  },
+  {
+    name: 'queue: a refused naming taken for a good one',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: "return { outcome: 'unfit' };",
+        replace: "return { outcome: 'ok', version };",
+      },
+    ],
+    breaks: ['leader', 'zombie', ...s1],
+  },
+  {
+    name: 'queue: a leader names its successor, and keeps its place',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.delete(place.name)\n            .check(next.name',
+        replace: '.check(place.name)\n            .check(next.name',
+      },
+    ],
+    breaks: ['release', 'place'],
+  },
+  {
+    name: 'queue: a named successor believes from when it read its name',
+    edits: [
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const sentAt = young?.sentAt ??',
+        replace: 'const sentAt = readClocks(scope.clock) ??',
+      },
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: '...(young && { belief: young.belief })',
+        replace: '',
+      },
+    ],
+    breaks: [...s1, 'proof'],
+  },
+  {
+    name: 'queue: a leader says that its successor is ready',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: '...{ candidate, place, leaseMs, ready },',
+        replace: '...{ candidate, place, leaseMs, ready: undefined },',
+      },
+    ],
+    breaks: ['ready'],
+  },
 ];

@@ -45,6 +45,12 @@ export class OwnWrites {
     for (const each of this.#nonces?.keys() ?? []) this.#nonces?.set(each, undefined);
   }
 
+  /** From now on a record with this nonce is another candidate's. */
+  forget(nonce: string): void {
+    this.#nonces?.delete(nonce);
+    if (this.#recorded === nonce) this.#recorded = undefined;
+  }
+
   /** Operators keep the nonce of the record that they change, so such a record counts as ours. */
   wrote(record: { readonly nonce: string } | undefined): boolean {
     if (record === undefined || this.#nonces?.has(record.nonce) !== true) return false;

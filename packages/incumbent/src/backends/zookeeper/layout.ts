@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { CandidateInfo } from '../../base/candidate.ts';
-import { candidateIn, objectIn } from '../../record/candidate-entry.ts';
+import { longestLeaseMs } from '../../base/timing.ts';
+import type { SuccessorMark } from '../../mechanisms/queue/store.ts';
+import { candidateIn, isObject, objectIn } from '../../record/candidate-entry.ts';
 import type { ZooKeeperLayout } from './options.ts';
 
 /** How the places of a queue are named, and what they say of their owners. */
@@ -19,7 +21,7 @@ export interface QueueLayout {
   sequenceOf(child: string): number | undefined;
   /** True when a child can only have been made with this guid. */
   wasMadeWith(child: string, guid: string): boolean;
-  dataOf(candidate: CandidateInfo): string;
+  dataOf(candidate: CandidateInfo, mark?: SuccessorMark): string;
   memberFrom(child: string, data: string): { candidate: CandidateInfo; isOurs: boolean };
 }
 
@@ -41,8 +43,11 @@ const layouts: Readonly<Record<QueueLayoutName, QueueLayout>> = {
     namePrefix: (guid) => `_c_${guid}-n_`,
     sequenceOf: parser(new RegExp(`^_c_[A-Za-z0-9_-]+-n_${number}$`)),
     wasMadeWith: (child, guid) => child.startsWith(`_c_${guid}-n_`),
-    dataOf: ({ id, incarnation, addresses, metadata }) =>
-      JSON.stringify({ incumbent: 'candidate', id, incarnation, addresses, metadata }),
+    dataOf: ({ id, incarnation, addresses, metadata }, mark) =>
+      JSON.stringify({
+        ...{ incumbent: 'candidate', id, incarnation, addresses, metadata },
+        ...(mark && { successor: mark }),
+      }),
     memberFrom: (child, data) => ({
       candidate: decodeCandidate(data) ?? foreignCandidate(child, data),
       isOurs: true,
@@ -138,6 +143,21 @@ function carriesOurTag(child: string): boolean {
 function foreignCandidate(child: string, data: string): CandidateInfo {
   // GoLea wrote a single space before it knew names.
   return { id: data.trim() === '' ? child : data, incarnation: child, addresses: [], metadata: {} };
+}
+
+/** @param data of a place in the layout `incumbent` */
+export function markIn(data: string): SuccessorMark | undefined {
+  const mark = objectIn(data)?.['successor'];
+  if (!isObject(mark)) return undefined;
+  const { nonce, beliefMs, leaseMs, ready } = mark;
+  if (typeof nonce !== 'string' || nonce === '' || !isDuration(beliefMs) || !isDuration(leaseMs)) {
+    return undefined;
+  }
+  return { nonce, beliefMs, leaseMs, ready: ready === false ? false : undefined };
+}
+
+function isDuration(value: unknown): value is number {
+  return typeof value === 'number' && value > 0 && value <= longestLeaseMs;
 }
 
 function decodeCandidate(data: string): CandidateInfo | undefined {

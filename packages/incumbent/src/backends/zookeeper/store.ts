@@ -14,6 +14,7 @@ import type {
   QueueStore,
   RecordReading,
   Removal,
+  Succession,
   Version,
   Watched,
 } from '../../mechanisms/queue/store.ts';
@@ -32,6 +33,7 @@ import { storeError } from './errors.ts';
 import type { QueueLayout } from './layout.ts';
 import { sequenceDistance } from './layout.ts';
 import type { ZooKeeperPlace, ZooKeeperSession } from './session.ts';
+import { ZooKeeperSuccession } from './succession.ts';
 
 /** How many reads of members are under way at once. */
 const readsAtOnce = 100;
@@ -57,6 +59,7 @@ export class ZooKeeperStore implements QueueStore {
   readonly isMixed: boolean;
   readonly endMark?: EndMark;
   readonly removal?: Removal;
+  readonly succession?: Succession;
   readonly isSame?: (place: Place, signal: AbortSignal) => Promise<boolean>;
   readonly #client: ZooKeeperClient;
   readonly #layout: QueueLayout;
@@ -84,6 +87,9 @@ export class ZooKeeperStore implements QueueStore {
     const { endMark, recurs } = settings.layout;
     if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
     this.#markPath = `${settings.path}/${endMark}`;
+    if (!this.isMixed) {
+      this.succession = new ZooKeeperSuccession(client, settings, (place) => this.#forget(place));
+    }
     if (endMark === undefined) return;
     this.endMark = this.#endMark(this.#markPath);
     this.removal = this.#removal(this.#markPath);
@@ -108,7 +114,7 @@ export class ZooKeeperStore implements QueueStore {
     this.#entered = this.#entered.concat(guid);
     const place = await this.#attempt(async () => {
       const prefix = `${this.#path}/${this.#layout.namePrefix(guid)}`;
-      const data = this.#layout.dataOf(entry.candidate);
+      const data = this.#layout.dataOf(entry.candidate, entry.mark);
       const options = { ephemeral: true, sequential: true, acl: this.#acl, signal };
       let made: { readonly path: string; readonly stat: NodeStat | null };
       try {

@@ -20,7 +20,13 @@ interface Proof {
   readonly findings: ReadonlyMap<Place, Promise<Findings>>;
 }
 
-const known = new WeakMap<QueueSession, WeakMap<Clock, Confirmations>>();
+/** Of the places that lead, or of those that are next in line. */
+type Share = 'terms' | 'next';
+
+const known: Readonly<Record<Share, WeakMap<QueueSession, WeakMap<Clock, Confirmations>>>> = {
+  terms: new WeakMap(),
+  next: new WeakMap(),
+};
 
 /**
  * One proof for all terms of a session. The term that asks first pays for all, so the number of
@@ -34,12 +40,15 @@ export class Confirmations {
   readonly #proved: Map<Place, Instant> = new Map();
   #current: Proof | undefined;
 
-  /** Terms that share a session and a clock share their confirmations. */
-  static of(session: QueueSession, clock: Clock): Confirmations {
-    let byClock = known.get(session);
+  /**
+   * Terms that share a session and a clock share their confirmations. So do places that are next in
+   * line, in proofs of their own: one that is gone costs the terms nothing.
+   */
+  static of(session: QueueSession, clock: Clock, share: Share = 'terms'): Confirmations {
+    let byClock = known[share].get(session);
     if (byClock === undefined) {
       byClock = new WeakMap();
-      known.set(session, byClock);
+      known[share].set(session, byClock);
     }
     let shared = byClock.get(clock);
     if (shared === undefined) {

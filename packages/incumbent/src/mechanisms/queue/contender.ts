@@ -26,7 +26,9 @@ import { isLeadingIn, wasLastIn } from './named-places.ts';
 import type { WonPlace } from './seat.ts';
 import { QueueSeat } from './seat.ts';
 import type { QueueParts } from './settings.ts';
+import { Standby } from './standby.ts';
 import type { CommitResult, Entry, Place, RecordReading, Watched } from './store.ts';
+import { withoutNaming } from './successor.ts';
 
 /** One campaign: which candidate wants the seat, and how long it waits. */
 export interface Campaign {
@@ -46,6 +48,8 @@ interface Line {
   /** Tells when the election is over, in layouts that mark the end. */
   mark: Watched<boolean> | 'set' | undefined;
   readonly attempts: Attempts;
+  /** Undefined: the leader before us is not to name us. */
+  readonly standby: Standby | undefined;
   /** The record as it stood when an announcement was sent that had no answer (yet). */
   found: RecordReading | undefined;
   /** The time since which we have been first, monotonic. */
@@ -58,7 +62,7 @@ interface Line {
 type Step<Guard> = Verdict<QueueSeat<Guard>> | 'out';
 
 /** When the place was confirmed as ours, and the state that the record shows of us. */
-type Proof = Pick<WonPlace<unknown>, 'sentAt' | 'shown' | 'version'>;
+type Proof = Pick<WonPlace<unknown>, 'sentAt' | 'belief' | 'shown' | 'version'>;
 
 /** Look at the store again at once. */
 const again = { kind: 'wait', ms: 0 } as const;
@@ -151,10 +155,20 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       own: undefined,
       mark: undefined,
       attempts: new Attempts(this.#memory.own, candidacy),
+      standby: this.#standby(),
       found: undefined,
       firstSinceMs: undefined,
       foundFirst: once ? reading.record : undefined,
     };
+  }
+
+  #standby(): Standby | undefined {
+    const { store, settings } = this.#parts;
+    const { candidacy, once } = this.#campaign;
+    const isUnusual = once || settings.delayAfterWinMs > 0 || !settings.waitsForPredecessor;
+    if (store.succession === undefined || isUnusual) return undefined;
+    const { ready } = candidacy.stateAtWin([]);
+    return new Standby(this.#parts, this.#memory, ready, () => this.#wakeup.raise());
   }
 
   /** How long a candidate waits that is to stay out. It may be let in sooner. */
@@ -171,11 +185,17 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   async #leave(line: Line): Promise<void> {
     line.own?.cancel();
     cancelMark(line);
-    const { entry, place, found, attempts } = line;
-    // The caller is told that this candidate does not lead. Its announcement must
-    // not say otherwise.
-    const pending = place && found && { place, before: found.record, attempts };
-    await this.#parts.leftovers.leave(entry, place, pending);
+    const { entry, place, found, attempts, standby } = line;
+    standby?.leave();
+    const mark = standby?.nonce;
+    // The caller is told that this candidate does not lead. No record must say otherwise: neither its
+    // own announcement, nor one by which the leader names it.
+    const isPending = found !== undefined || mark !== undefined;
+    const pending =
+      place !== undefined && isPending
+        ? { place, before: found?.record, attempts, mark }
+        : undefined;
+    if (await this.#parts.leftovers.leave(entry, place, pending)) standby?.close();
   }
 
   // --- in line ---
@@ -185,9 +205,15 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     const { candidacy, once } = this.#campaign;
     // Watched before there is a place, so that an end that is marked after that is noticed.
     await this.#watchMark(line);
-    line.place ??= await this.#ask('entering', (operation) => store.enter(line.entry, operation));
+    const { standby } = line;
+    line.place ??= await this.#ask('entering', (operation) =>
+      store.enter(
+        standby ? { ...line.entry, mark: standby.markForEntry() } : line.entry,
+        operation,
+      ),
+    );
     const { place } = line;
-    if (store.session.isOver(place)) return this.#placeLost();
+    if (store.session.isOver(place) || standby?.isLost === true) return this.#placeLost();
     const look = await this.#look();
     const index = look.names.indexOf(place.name);
     await this.#requireOpen(look.reading);
@@ -205,6 +231,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     if (index === 0) return this.#first(line, place, look);
     line.firstSinceMs = undefined;
     this.#memory.seeSomebodyBefore();
+    if (index === 1) standby?.begin(line.entry, place);
     return once ? 'out' : this.#behind(line, place, look.names[index - 1] as string);
   }
 
@@ -315,7 +342,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
   async #win(line: Line, place: Place, look: Look): Promise<Step<Guard>> {
     const { store, scope, settings } = this.#parts;
     const { own } = this.#memory;
-    const { record, version, isForeign = false } = look.reading;
+    const { record, isForeign = false } = look.reading;
     // The same token: an announcement of ours has landed whose answer was lost.
     if (record !== undefined && record.token >= place.token && !wasLastIn(store, record, place)) {
       throw tokensWentBack(scope.election, record, place);
@@ -326,7 +353,11 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     const isOurs = isNamed && own.wrote(record);
     // Or it names us because a copy of this process has our place too, and leads from it.
     if (isNamed && !isOurs) return this.#placeLost();
-    const found = (isOurs ? line.found : undefined) ?? look.reading;
+    // The leader before us may have named us, in the transaction that ended its own term.
+    const found =
+      isNamed && line.standby?.isNamedBy(record)
+        ? { ...look.reading, record: withoutNaming(record) }
+        : ((isOurs ? line.found : undefined) ?? look.reading);
     const unfenced = unfencedAfter(record, own.wrote(record));
     const waitMs = this.#memory.waitMs(place, look, line.firstSinceMs ?? look.atMs);
     const asked = this.#campaign.candidacy.stateAtWin(unfenced);
@@ -340,12 +371,13 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       if (announced === 'again') return again;
       proof = announced;
     } else {
-      const sentAt = await confirmNow(store.session, scope, place, this.#campaign.signal);
-      if (sentAt === undefined) return this.#placeLost();
-      proof = { sentAt, shown: isOurs ? record : undefined, version };
+      const proved = await this.#prove(line, place, look.reading, state);
+      if (proved === undefined) return this.#placeLost();
+      proof = proved;
     }
     // The mark may have come during the win. The seat's own watch would not tell of it again.
     this.#requireUnmarked(line);
+    line.standby?.close();
     const seat = new QueueSeat<Guard>(this.#parts, {
       ...proof,
       entry: line.entry,
@@ -359,6 +391,32 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       waitMs: Math.max(0, waitMs - (scope.clock.monotonicMs() - look.atMs)),
     });
     return { kind: 'won', seat };
+  }
+
+  /**
+   * Proves that the place is there, without a write of the record.
+   * @returns undefined when the place is gone, or may be another process's
+   */
+  async #prove(
+    { standby, attempts }: Line,
+    place: Place,
+    { record, version }: RecordReading,
+    state: SeatState,
+  ): Promise<Proof | undefined> {
+    const { store, scope } = this.#parts;
+    const confirm = () => confirmNow(store.session, scope, place, this.#campaign.signal);
+    const shown = isLeadingIn(store, record, place) ? record : undefined;
+    if (shown === undefined || standby?.isNamedBy(shown) !== true) {
+      const sentAt = await confirm();
+      return sentAt && { sentAt, shown, version };
+    }
+    const { request, revoked } = shown.holding;
+    const young = request === undefined && !revoked ? standby.youngProof : undefined;
+    const sentAt = young?.sentAt ?? (await confirm());
+    // If the connection was lost meanwhile, a copy of this process may lead by the same mark.
+    if (sentAt === undefined || !standby.isNamedBy(shown)) return undefined;
+    attempts.add(shown, { sentAt, state });
+    return { sentAt, shown, version, ...(young && { belief: young.belief }) };
   }
 
   async #announce(
@@ -411,7 +469,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     requireQuorum(store.session);
     const { reading, names } = await this.#ask('looking', (operation) => store.look(operation));
     requireQuorum(store.session);
-    const look = { reading, names, atMs: scope.clock.monotonicMs() };
+    const seen = this.#memory.withoutOwnNaming(reading, this.#line?.place);
+    const look = { reading: seen, names, atMs: scope.clock.monotonicMs() };
     this.#memory.see(look);
     return look;
   }

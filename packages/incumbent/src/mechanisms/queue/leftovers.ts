@@ -91,7 +91,10 @@ export class Leftovers {
       const { signal } = new AbortController();
       await bounded(clock, 'giving up a place', timeoutMs, signal, async (operation) => {
         if (pending !== undefined) await takeBack(this.#store, this.#scope, pending, operation);
-        if (!isGone()) await this.#store.leave(entry, place, operation);
+        // With a mark, the place is gone by now.
+        if (pending?.mark === undefined && !isGone()) {
+          await this.#store.leave(entry, place, operation);
+        }
       });
       return true;
     } catch (error) {

@@ -2,9 +2,10 @@ import { OwnWrites } from '../../core/attempts.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 import type { Closed, Seen } from './closed.ts';
 import { closedTo } from './closed.ts';
-import { lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
+import { isLeadingIn, lastPlaceIn, leaderPlaceIn, wasLastIn } from './named-places.ts';
 import type { QueueParts } from './settings.ts';
 import type { Place, RecordReading } from './store.ts';
+import { withoutNaming } from './successor.ts';
 
 /** One look at the record and at the queue, in this order. */
 export interface Look {
@@ -21,6 +22,8 @@ export interface Look {
 export class QueueMemory {
   /** All earlier terms of this handle are over by the next campaign. */
   readonly own: OwnWrites = new OwnWrites();
+  /** The nonces with which a leader may have named this handle, which has not led by them. */
+  #marks: readonly string[] = [];
   readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope' | 'settings'>;
   /** The time since which the leader in the record has been seen to be gone, monotonic. */
   #gone: { readonly token: bigint; readonly sinceMs: number } | undefined;
@@ -34,6 +37,29 @@ export class QueueMemory {
 
   constructor(parts: Pick<QueueParts<unknown>, 'store' | 'scope' | 'settings'>) {
     this.#parts = parts;
+  }
+
+  addMark(nonce: string): void {
+    this.own.add(nonce);
+    this.#marks = [...this.#marks, nonce];
+  }
+
+  /** @param isForeign a record with that nonce is another candidate's from now on */
+  dropMark(nonce: string, isForeign: boolean): void {
+    if (isForeign) this.own.forget(nonce);
+    this.#marks = this.#marks.filter((mark) => mark !== nonce);
+  }
+
+  /**
+   * A place that this handle has left may have been named in that moment. It never led, whether that
+   * was taken back already or not.
+   * @param place the present place
+   */
+  withoutOwnNaming(reading: RecordReading, place: Place | undefined): RecordReading {
+    const { record } = reading;
+    if (record?.holding === undefined || !this.#marks.includes(record.nonce)) return reading;
+    if (place !== undefined && isLeadingIn(this.#parts.store, record, place)) return reading;
+    return { ...reading, record: withoutNaming(record) };
   }
 
   /** True when the place of the leader in the record was not there at the last look. */

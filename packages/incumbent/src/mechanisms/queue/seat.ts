@@ -22,16 +22,19 @@ import { announcedRecord } from './announcement.ts';
 import { Confirmations } from './confirmations.ts';
 import type { Leftovers } from './leftovers.ts';
 import { isLeadingIn, leaderPlaceIn } from './named-places.ts';
+import { NextInLine } from './next-in-line.ts';
 import type { QueueParts, QueueSettings } from './settings.ts';
 import type {
   CommitResult,
   Entry,
+  NextPlace,
   Place,
   QueueStore,
   RecordReading,
   Version,
   Watched,
 } from './store.ts';
+import { namingRecord } from './successor.ts';
 import type { PendingAnnouncement } from './take-back.ts';
 import { takeBack } from './take-back.ts';
 import type { SeatNews } from './watch-seat.ts';
@@ -50,6 +53,8 @@ export interface WonPlace<Guard> {
   readonly own: Watched<boolean> | undefined;
   readonly guard: Guard;
   readonly sentAt: Instant;
+  /** One that counts from `sentAt`, if there is one already. */
+  readonly belief?: Belief;
   readonly state: SeatState;
   /** The record as it stood when the place was seen to be the first. */
   readonly found: RecordReading;
@@ -103,6 +108,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
    * Set when the place was given up before the work has settled. Tells whether the place is gone.
    */
   #left: Promise<boolean> | undefined;
+  #next: NextInLine | undefined;
   #events: SeatEvents | undefined;
   #stopWatching: AbortController | undefined;
   #stopListening: (() => void) | undefined;
@@ -127,7 +133,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.token = won.place.token;
     this.guard = won.guard;
     this.sentAt = won.sentAt;
-    this.belief = new Belief(scope.clock, scope.timing.beliefMs, won.sentAt);
+    this.belief = won.belief ?? new Belief(scope.clock, scope.timing.beliefMs, won.sentAt);
     this.state = won.state;
     this.unfenced = won.unfenced;
     this.waitBeforeAnnounceMs = won.waitMs;
@@ -158,6 +164,11 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       onEndMark: () => void this.#onEndMark(),
     };
     watchSeat({ store: this.#store, scope: this.#scope }, seat, news, stop.signal);
+    const { succession } = this.#store;
+    if (succession !== undefined && this.#settings.waitsForPredecessor) {
+      this.#next = new NextInLine(this.#store, this.#scope, this.#place);
+      this.#next.watch(this.#entry, succession, stop.signal);
+    }
     this.#deliver();
     if (session.isOver(this.#place)) events.onLost('session-expired');
     else if (session.isSuspended) this.#onSuspended(events);
@@ -191,6 +202,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
   }
 
   async release(end: SeatEnd, signal: AbortSignal): Promise<boolean> {
+    let successor = this.#next?.known;
     this.#detach();
     if (this.#left !== undefined) {
       if (await this.#left) return false;
@@ -222,11 +234,11 @@ export class QueueSeat<Guard> implements Seat<Guard> {
           );
           return true;
         }
-        const next = this.#isNamed ? this.#vacantRecord(end) : undefined;
-        if (next !== undefined) nonces.add(next.nonce);
-        const result = await this.#ask('releasing', signal, (operation) =>
-          this.#store.release(this.#place, next, this.#version, operation),
-        );
+        const named = successor;
+        // One attempt. Whatever is unusual, the seat is left vacant after it.
+        successor = undefined;
+        const result =
+          (await this.#handOver(named, end, signal)) ?? (await this.#vacate(end, nonces, signal));
         if (result.outcome === 'ok') return true;
         const reading = await this.#read(signal);
         if (reading.record !== undefined && nonces.has(reading.record.nonce)) return true;
@@ -246,6 +258,36 @@ export class QueueSeat<Guard> implements Seat<Guard> {
         pauseMs = Math.min(2 * pauseMs, timing.retryBackoffMs);
       }
     }
+  }
+
+  /**
+   * Gives the seat to the next in line.
+   * @returns undefined when the seat is to be left vacant
+   */
+  async #handOver(
+    next: NextPlace | undefined,
+    end: SeatEnd,
+    signal: AbortSignal,
+  ): Promise<CommitResult | undefined> {
+    const { succession } = this.#store;
+    const record = this.#record;
+    if (succession === undefined || next === undefined) return undefined;
+    if (record === undefined || !this.#isNamed) return undefined;
+    const named = namingRecord(record, next, end, this.#scope.clock.wallMs());
+    if (named === undefined) return undefined;
+    const change = { record: named, version: this.#version };
+    const result = await this.#ask('handing over', signal, (operation) =>
+      succession.handOver(this.#place, next, change, operation),
+    );
+    return result.outcome === 'unfit' ? undefined : result;
+  }
+
+  #vacate(end: SeatEnd, nonces: Set<string>, signal: AbortSignal): Promise<CommitResult> {
+    const next = this.#isNamed ? this.#vacantRecord(end) : undefined;
+    if (next !== undefined) nonces.add(next.nonce);
+    return this.#ask('releasing', signal, (operation) =>
+      this.#store.release(this.#place, next, this.#version, operation),
+    );
   }
 
   async abandon(): Promise<void> {

@@ -26,6 +26,32 @@ export interface Entry {
   /** Unique for ever, `[A-Za-z0-9_-]{1,40}`. */
   readonly guid: string;
   readonly candidate: CandidateInfo;
+  /** The leader before it may name it. Written with the place. */
+  readonly mark?: SuccessorMark | undefined;
+}
+
+/** By this the data of a place says that its candidate may be named as the successor. */
+export interface SuccessorMark {
+  /** The nonce of the record that names the place. Drawn for one connection to the store. */
+  readonly nonce: string;
+  /** H of the candidate, which its own successor waits out. */
+  readonly beliefMs: number;
+  /** D of the candidate: for people. */
+  readonly leaseMs: number;
+  /** As in the record: its work has not said yet that it is ready. */
+  readonly ready: false | undefined;
+}
+
+/** The place behind a leader, as one reading shows it. */
+export interface NextPlace {
+  readonly name: string;
+  /** As `Place.token`. */
+  readonly token: bigint;
+  readonly candidate: CandidateInfo;
+  /** Undefined: its candidate knows nothing of successors, or does not want to be one. */
+  readonly mark: SuccessorMark | undefined;
+  /** Another one after each write of the place. */
+  readonly version: number;
 }
 
 export interface RecordReading {
@@ -196,6 +222,8 @@ export interface QueueStore {
    * Only where names come again. True when the place of that name is still the one that was made.
    */
   isSame?(place: Place, signal: AbortSignal): Promise<boolean>;
+  /** Only where a leader can name its successor. */
+  readonly succession?: Succession;
   /** Marks the end of the election in this layout, besides the record. */
   readonly endMark?: EndMark;
   /** Only with `endMark`: without a mark, a candidate that comes late would begin the election anew. */
@@ -203,6 +231,37 @@ export interface QueueStore {
   /** Makes the things that must be there before candidates can enter. */
   init(signal: AbortSignal): Promise<void>;
   close?(): Promise<void>;
+}
+
+/** How a leader names the candidate behind it, and how that one agrees. */
+export interface Succession {
+  /** The place and its mark. Undefined: the place is gone. Every write of the place is a change. */
+  watchNext(name: string, signal: AbortSignal): Promise<Watched<NextPlace | undefined>>;
+  /**
+   * Atomic. Replaces the record if it has this version, deletes `place`, and checks that `next` has
+   * not been written since it was read. `unfit`: it has been, or is gone.
+   */
+  handOver(
+    place: Place,
+    next: NextPlace,
+    change: Pick<Amendment, 'record' | 'version'>,
+    signal: AbortSignal,
+  ): Promise<CommitResult | { readonly outcome: 'unfit' }>;
+  /**
+   * Writes another mark into our place, unless another process has written there.
+   * @param isOurs whether a nonce that is found there was drawn by the caller
+   * @returns false when the place is gone, or another process has it as well
+   */
+  mark(
+    place: Place,
+    entry: Entry,
+    isOurs: (nonce: string) => boolean,
+    signal: AbortSignal,
+  ): Promise<boolean>;
+  /** Atomic. Deletes the place if the record has this version. */
+  withdraw(place: Place, version: Version, signal: AbortSignal): Promise<CommitResult>;
+  /** Writes our place as it is, which wakes the candidate behind it. */
+  touch(place: Place, entry: Entry, signal: AbortSignal): Promise<void>;
 }
 
 /** A change that an operator makes. */

@@ -1,0 +1,197 @@
+import { Belief } from '../../base/belief.ts';
+import type { Instant } from '../../base/clock.ts';
+import { sleep } from '../../base/wait.ts';
+import type { QueueRecord } from '../../record/queue-record.ts';
+import { askBounded } from './ask.ts';
+import { requireQuorum } from './candidate-checks.ts';
+import { Confirmations } from './confirmations.ts';
+import type { QueueMemory } from './memory.ts';
+import type { QueueParts } from './settings.ts';
+import type { Entry, Place, SuccessorMark } from './store.ts';
+
+/** How many nonces of one place are known as ours: late writes of more than that do not land. */
+const mostDrawn = 64;
+
+/** A confirmation that is young enough to lead by. */
+export interface YoungProof {
+  readonly sentAt: Instant;
+  /** It has looked at the clocks since then. */
+  readonly belief: Belief;
+}
+
+/**
+ * The side of a candidate that the leader before it may name. Its mark is good for one connection to
+ * the store: a copy of this process has another one, and so never leads by the same mark. While the
+ * candidate is next in line, its place is confirmed as that of a leader.
+ */
+export class Standby {
+  readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope'>;
+  readonly #memory: QueueMemory;
+  readonly #ready: false | undefined;
+  readonly #onLost: () => void;
+  readonly #stopListening: () => void;
+  /** The last nonces that were drawn for this place. */
+  #drawn: readonly string[] = [];
+  #mark: SuccessorMark | undefined;
+  /** The nonce that is known to stand in the place. */
+  #written: string | undefined;
+  #keeping: AbortController | undefined;
+  #proof: YoungProof | undefined;
+  #isLost = false;
+  #isLeft = false;
+
+  /** @param onLost called when the place is found to be gone, or to be another process's as well */
+  constructor(
+    parts: Pick<QueueParts<unknown>, 'store' | 'scope'>,
+    memory: QueueMemory,
+    ready: false | undefined,
+    onLost: () => void,
+  ) {
+    this.#parts = parts;
+    this.#memory = memory;
+    this.#ready = ready;
+    this.#onLost = onLost;
+    // Whatever the event: what comes after it comes over another connection.
+    this.#stopListening = parts.store.session.onEvent(() => {
+      this.#drop(true);
+      if (this.#isLeft) this.#stopListening();
+    });
+  }
+
+  /** The mark for a place that is about to be made. */
+  markForEntry(): SuccessorMark {
+    // An earlier attempt may have made the place, with an earlier mark.
+    const isFirst = this.#drawn.length === 0;
+    const mark = this.#mark ?? this.#draw();
+    if (isFirst) this.#written = mark.nonce;
+    return mark;
+  }
+
+  /** The nonce with which the leader may name this place. Undefined: with none that counts. */
+  get nonce(): string | undefined {
+    return this.#mark?.nonce;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** @param record one that names our place */
+  isNamedBy(record: QueueRecord): boolean {
+    return record.nonce === this.#mark?.nonce;
+  }
+
+  /** The last confirmation, if the next one is not overdue. */
+  get youngProof(): YoungProof | undefined {
+    const { beliefMs, renewEveryMs, operationTimeoutMs } = this.#parts.scope.timing;
+    const leftMs = this.#proof?.belief.remainingMs() ?? 0;
+    return leftMs > 0 && leftMs >= beliefMs - renewEveryMs - operationTimeoutMs
+      ? this.#proof
+      : undefined;
+  }
+
+  /** Our place is next in line. From now on it is confirmed. */
+  begin(entry: Entry, place: Place): void {
+    if (this.#keeping !== undefined) return;
+    this.#keeping = new AbortController();
+    void this.#keep(entry, place, this.#keeping.signal);
+  }
+
+  /** The place is to be given up. Until it is, or the connection is lost, the mark stays good. */
+  leave(): void {
+    this.#keeping?.abort();
+    this.#isLeft = true;
+  }
+
+  /** The place leads, or is given up: no record will name it from now on. */
+  close(): void {
+    this.leave();
+    this.#stopListening();
+    this.#drop(false);
+  }
+
+  #draw(): SuccessorMark {
+    const { uniqueId, timing } = this.#parts.scope;
+    const { beliefMs, leaseMs } = timing;
+    const mark = { nonce: uniqueId(), beliefMs, leaseMs, ready: this.#ready };
+    this.#memory.addMark(mark.nonce);
+    this.#drawn = [...this.#drawn, mark.nonce].slice(-mostDrawn);
+    this.#mark = mark;
+    return mark;
+  }
+
+  #drop(isForeign: boolean): void {
+    const mark = this.#mark;
+    this.#mark = undefined;
+    this.#proof = undefined;
+    if (mark !== undefined) this.#memory.dropMark(mark.nonce, isForeign);
+  }
+
+  async #keep(entry: Entry, place: Place, signal: AbortSignal): Promise<void> {
+    const { store, scope } = this.#parts;
+    const { clock, timing, onTrouble } = scope;
+    const confirmations = Confirmations.of(store.session, clock, 'next');
+    let dueMs = Number.NEGATIVE_INFINITY;
+    try {
+      while (!signal.aborted) {
+        try {
+          const sentAt = await this.#confirm(confirmations, entry, place, signal);
+          if (signal.aborted) return;
+          if (sentAt === undefined) {
+            this.#isLost = true;
+            this.#onLost();
+            return;
+          }
+          dueMs = sentAt.monotonicMs + timing.renewEveryMs;
+        } catch (error) {
+          if (signal.aborted) return;
+          onTrouble('confirming the next place', error);
+          dueMs = clock.monotonicMs() + timing.renewEveryMs;
+        }
+        await sleep(clock, Math.max(0, dueMs - clock.monotonicMs()), signal, true).catch(() => {});
+      }
+    } finally {
+      confirmations.delete(place);
+    }
+  }
+
+  /** @returns undefined when the place is gone, or another process has it as well */
+  async #confirm(
+    confirmations: Confirmations,
+    entry: Entry,
+    place: Place,
+    signal: AbortSignal,
+  ): Promise<Instant | undefined> {
+    const { store, scope } = this.#parts;
+    requireQuorum(store.session);
+    const mark = this.#mark ?? this.#draw();
+    if (this.#written !== mark.nonce) {
+      const marked = { ...entry, mark };
+      const isOurs = (nonce: string) => this.#drawn.includes(nonce);
+      const isMarked = await askBounded(scope, 'marking a place', signal, async (operation) =>
+        store.succession?.mark(place, marked, isOurs, operation),
+      );
+      if (isMarked !== true) return undefined;
+      this.#written = mark.nonce;
+    }
+    const fromMs = this.#proof?.sentAt.monotonicMs ?? Number.NEGATIVE_INFINITY;
+    const sentAt = await confirmations.confirm(
+      place,
+      ({ monotonicMs }) => monotonicMs > fromMs,
+      scope.timing.operationTimeoutMs,
+      signal,
+    );
+    if (sentAt === undefined || signal.aborted) return sentAt;
+    confirmations.add(place, sentAt);
+    // The connection was lost meanwhile.
+    if (mark !== this.#mark) return sentAt;
+    const belief = this.#proof?.belief;
+    const isExtended = belief?.extend(sentAt) === true;
+    const { clock, timing } = scope;
+    this.#proof = {
+      sentAt,
+      belief: isExtended ? (belief as Belief) : new Belief(clock, timing.beliefMs, sentAt),
+    };
+    return sentAt;
+  }
+}

@@ -1,0 +1,239 @@
+// A leader names the candidate behind it in the transaction that gives its place up.
+import { FakeZooKeeper } from '@incumbent/zookeeper-testing';
+import { expect, it, vi } from 'vitest';
+import type { ZooKeeper } from '../../zookeeper/src/index.ts';
+import { connect } from '../../zookeeper/src/index.ts';
+import { zookeeper } from '../src/backends/zookeeper/index.ts';
+import type { Backend, Scope } from '../src/core/contest.ts';
+import type { LeadOptions, Term } from '../src/index.ts';
+import { createElection } from '../src/index.ts';
+
+const text = new TextDecoder();
+
+/** A server, and candidates with a client each. */
+async function stage() {
+  const fake = await FakeZooKeeper.start({ tickTimeMs: 200, realTime: true });
+  const open: AsyncDisposable[] = [fake];
+  const client = async () => {
+    const made = await connect(fake.connectionString, { sessionTimeoutMs: 4_000 });
+    open.push(made);
+    return made;
+  };
+  const elect = (id: string, backend: Backend<unknown>) => {
+    const election = createElection({ name: 'e', candidate: { id }, backend });
+    open.push(election);
+    return election;
+  };
+  const candidate = async (id: string) => {
+    const own = await client();
+    return { client: own, election: elect(id, zookeeper(own, { tickTime: 200 })) };
+  };
+  const places = () =>
+    [...fake.tree()].filter(([path]) => path.startsWith('/incumbent/e/')).sort(byNumber);
+  const dataOf = (index: number) => text.decode(places()[index]?.[1].data ?? new Uint8Array());
+  const record = () => JSON.parse(text.decode(fake.tree().get('/incumbent/e')?.data ?? undefined));
+  /** The leader watches the place of the next in line, which is confirmed. */
+  const isReady = async () => {
+    const [, next] = places();
+    const leads = places()[0]?.[1].stat.ephemeralOwner;
+    await vi.waitFor(() => {
+      const watched = fake.watches().filter(({ path }) => path === next?.[0]);
+      expect(watched.some(({ sessionId }) => sessionId === leads)).toBe(true);
+      const asked = fake.requests.filter(({ opcode }) => opcode === 'multi');
+      expect(asked.some(({ paths }) => paths.length === 1 && paths[0] === next?.[0])).toBe(true);
+    });
+  };
+  return {
+    ...{ fake, client, elect, candidate, places, dataOf, record, isReady },
+    [Symbol.asyncDispose]: async () => {
+      for (const one of open.reverse()) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function byNumber([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a.slice(-10).localeCompare(b.slice(-10));
+}
+
+/** Leads until it is told to stop, and keeps its terms. */
+function leads(election: ReturnType<typeof createElection>, options: LeadOptions = {}) {
+  const terms: Term<unknown>[] = [];
+  const leading = election.lead(async (term) => {
+    terms.push(term);
+    await new Promise((resolve) => {
+      term.signal.addEventListener('abort', resolve, { once: true });
+    });
+  }, options);
+  leading.catch(() => {});
+  return terms;
+}
+
+it('a clean hand-over is one transaction, which names the next in line', async () => {
+  await using at = await stage();
+  const first = await (await at.candidate('first')).election.campaign();
+  const terms = leads((await at.candidate('next')).election);
+  await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+  await at.isReady();
+  await first[Symbol.asyncDispose]();
+  await vi.waitFor(() => expect(terms).toHaveLength(1));
+  const [term] = terms as [Term<unknown>];
+  expect(term.isLeading()).toBe(true);
+  expect(term.token).toBeGreaterThan(first.token);
+  expect(term.predecessor).toMatchObject({ id: 'first', token: first.token, clean: true });
+  const { history, leadership, token } = at.record();
+  expect(history).toMatchObject([{ id: 'first', why: 'resigned' }]);
+  expect(leadership).toMatchObject({ candidate: { id: 'next' } });
+  expect(token).toBe(term.token.toString());
+  const writes = at.fake.requests.filter(
+    ({ opcode, paths }) => opcode === 'multi' && paths.includes('/incumbent/e'),
+  );
+  // The announcement of the first one, and the naming.
+  expect(writes.map(({ paths }) => paths.length)).toEqual([2, 3]);
+});
+
+it('a candidate that has written its place anew is named with its new mark alone', async () => {
+  await using at = await stage();
+  const first = await (await at.candidate('first')).election.campaign();
+  const next = await at.candidate('next');
+  const terms = leads(next.election);
+  await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+  await at.isReady();
+  const before = at.dataOf(1);
+  at.fake.dropConnections();
+  await vi.waitFor(() => expect(at.dataOf(1)).not.toBe(before));
+  const { nonce } = JSON.parse(at.dataOf(1)).successor;
+  await first[Symbol.asyncDispose]();
+  await vi.waitFor(() => expect(terms).toHaveLength(1), { timeout: 5_000 });
+  expect(at.record()).toMatchObject({ nonce });
+});
+
+it('a place that somebody has written is not named as it was read before', async () => {
+  await using at = await stage();
+  const first = await (await at.candidate('first')).election.campaign();
+  const terms = leads((await at.candidate('next')).election);
+  await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+  await at.isReady();
+  const [path = ''] = at.places()[1] ?? [];
+  const operator = await at.client();
+  const { data } = await operator.get(path);
+  // The leader hears of the change only after its own release.
+  at.fake.faults.next({ opcode: 'multi', path: '/incumbent/e' }, 'dropBefore');
+  await operator.set(path, data);
+  await first[Symbol.asyncDispose]();
+  await vi.waitFor(() => expect(terms).toHaveLength(1), { timeout: 5_000 });
+  expect(terms[0]?.isLeading()).toBe(true);
+});
+
+it('a candidate that was named while it left gives the naming back, and nobody runs a hook', async () => {
+  await using at = await stage();
+  const first = await (await at.candidate('first')).election.campaign();
+  const next = await at.candidate('next');
+  const leaving = new AbortController();
+  leads(next.election, { signal: leaving.signal });
+  await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+  await at.isReady();
+  const fenced: unknown[] = [];
+  const last = leads((await at.candidate('last')).election, {
+    onUnclean: (leader) => void fenced.push(leader),
+  });
+  await vi.waitFor(() => expect(at.places()).toHaveLength(3));
+  // Its answer to the deletion of the place before it waits until it leaves.
+  const [path = ''] = at.places()[0] ?? [];
+  const sessionId = next.client.session?.id;
+  const look = at.fake.faults.next(
+    {
+      opcode: ['getData', 'getChildren', 'getChildren2'],
+      predicate: ({ sessionId: by, paths }) => by === sessionId && !paths.includes(path),
+    },
+    'delay',
+  );
+  await first[Symbol.asyncDispose]();
+  expect(at.record()).toMatchObject({ leadership: { candidate: { id: 'next' } } });
+  leaving.abort();
+  look.release?.();
+  await vi.waitFor(() => expect(last).toHaveLength(1), { timeout: 1_000 });
+  expect(fenced).toEqual([]);
+  expect(at.record().history).toMatchObject([{ id: 'first', why: 'resigned' }]);
+});
+
+/** A copy of the process behind `client`: what was drawn before is the same, and so is the place. */
+function copies(own: ZooKeeper) {
+  const drawn = ['guid-of-both', 'nonce-of-both'];
+  const inCopy = (backend: Backend<unknown>): Backend<unknown> => ({
+    ...backend,
+    open: (scope: Scope) => {
+      const left = [...drawn];
+      return backend.open({ ...scope, uniqueId: () => left.shift() ?? scope.uniqueId() });
+    },
+  });
+  let made: ReturnType<ZooKeeper['create']> | undefined;
+  const listeners = new Set<(change: { readonly state: string }) => void>();
+  const copy = new Proxy(own, {
+    get(target, name) {
+      if (name === 'onState') {
+        return (listener: (change: { readonly state: string }) => void) => {
+          listeners.add(listener);
+          return () => listeners.delete(listener);
+        };
+      }
+      if (name === 'create' && made !== undefined) {
+        const same = made;
+        made = undefined;
+        return () => same;
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  let isFirst = true;
+  const original = new Proxy(own, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name !== 'create' || !isFirst) {
+        return typeof value === 'function' ? value.bind(target) : value;
+      }
+      isFirst = false;
+      return (...args: Parameters<ZooKeeper['create']>) => {
+        made = target.create(...args);
+        return made;
+      };
+    },
+  });
+  const tell = (state: string) => {
+    for (const listener of [...listeners]) listener({ state });
+  };
+  return { original, copy, inCopy, reconnect: () => ['suspended', 'connected'].forEach(tell) };
+}
+
+it.each(['before', 'after'])(
+  'two copies never both lead, if the copy connects %s the naming',
+  async (when) => {
+    await using at = await stage();
+    const first = await (await at.candidate('first')).election.campaign();
+    const { original, copy, inCopy, reconnect } = copies(await at.client());
+    const lists = [original, copy].map((client) => zookeeper(client, { tickTime: 200 }));
+    const [one = [], two = []] = [
+      leads(at.elect('a', inCopy(lists[0] as Backend<unknown>))),
+      leads(at.elect('a', inCopy(lists[1] as Backend<unknown>))),
+    ];
+    await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+    await at.isReady();
+    if (when === 'before') reconnect();
+    const ending = first[Symbol.asyncDispose]();
+    if (when === 'after') reconnect();
+    await ending;
+    let most = 0;
+    const leading = () => {
+      const now = [...one, ...two].filter((term) => term.isLeading()).length;
+      most = Math.max(most, now);
+      return now;
+    };
+    // Each of them has a place of its own in the end.
+    const isOver = () => leading() === 1 && at.places().length === 2;
+    const over = vi.waitFor(() => expect(isOver()).toBe(true), { timeout: 8_000, interval: 1 });
+    await over.catch(() => {});
+    expect(most).toBe(1);
+    await over;
+  },
+  20_000,
+);
