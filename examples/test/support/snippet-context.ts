@@ -57,6 +57,9 @@ export const contexts: Readonly<Record<string, Context>> = {
     lookFirst: 'const lookFirst: () => Promise<void>',
   },
   'docs/reference/shards.md': {
+    createShards: "const createShards: typeof import('@incumbent/shards').createShards",
+    db: "const db: import('pg').Pool",
+    handleTenant: "const handleTenant: import('@incumbent/shards').ShardsOptions['own']",
     LedgerClient: "const LedgerClient: typeof import('@grpc/grpc-js').Client",
   },
   'docs/start/work.md': {
