@@ -80,3 +80,14 @@ test('a caller that has given up already hears that, and not how healthy the pro
   expect(reason).toMatchObject({ message: 'enough' });
   await end();
 });
+
+test.each([0, -1, 1.5, Number.NaN, '2'])('failures: %j is refused, with the value', (failures) => {
+  const clock = new SimulatedClock();
+  const scope = {
+    ...{ election: 'jobs', clock, timing: resolveTiming(), random: () => 0.5 },
+    ...{ uniqueId: () => 'id', onTrouble: () => {} },
+  };
+  const options = { check: () => true, failures } as unknown as HealthOptions;
+  const make = () => new HealthGate(options, scope, { election: 'jobs', candidate: 'a' });
+  expect(make).toThrow('health.failures must be a whole number from 1, not');
+});

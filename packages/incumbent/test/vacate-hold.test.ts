@@ -106,6 +106,17 @@ describe('a lease', () => {
     expect(fenced).toEqual(['a']);
   });
 
+  test('of a holder that has stopped to renew without a hold: the request names it as the leader', async () => {
+    const clock = new SimulatedClock();
+    const store = new ScriptedStore();
+    store.hold('a', 1n, leaseMs);
+    store.onRead = async (apply) => ({ ...apply(), ageMs: 2 * leaseMs + clock.monotonicMs() });
+    const operator = candidate(store, clock, { clockStepMs: 1_000 });
+    const asked = await operator.vacate();
+    expect(asked).toMatchObject({ changed: true, view: { state: 'led', leader: { id: 'a' } } });
+    await operator.close();
+  });
+
   test('of a holder that is alive: refused, and nothing is changed', async () => {
     const stage = await held();
     const operator = stage.open('operator');

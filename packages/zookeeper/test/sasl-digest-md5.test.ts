@@ -63,6 +63,19 @@ describe('DIGEST-MD5', () => {
     expect(answer.expected).toBe('6cef93a52cc472468a95ce74fe0d3839');
   });
 
+  it('takes ÿ, the last character of ISO 8859-1, as one byte', () => {
+    const bytesOf = (text: string) => createHash('md5').update(text, 'latin1').digest();
+    const answer = answerChallenge(
+      bytes('nonce="n",algorithm=md5-sess'),
+      { username: 'ÿ', password: 'ÿ' },
+      'c',
+    );
+    const secret = Buffer.concat([bytesOf('ÿ::ÿ'), Buffer.from(':n:c')]);
+    const hash = (data: Buffer | string) => createHash('md5').update(data).digest('hex');
+    const expected = hash(`${hash(secret)}:n:00000001:c:auth:${hash(':zookeeper/zk-sasl-md5')}`);
+    expect(answer.expected).toBe(expected);
+  });
+
   it('quotes what a name has of quotes and backslashes, and sends it as UTF-8', () => {
     const odd = { username: 'jo "q" \\ é', password: 'pässword' };
     const answer = answerChallenge(bytes('nonce="n",algorithm=md5-sess'), odd, 'c');
