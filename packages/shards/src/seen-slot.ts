@@ -1,4 +1,5 @@
 import type { LeaseRecord, LeaseStore, Reading, Scope, Version } from 'incumbent/backend';
+import type { Sighting } from 'incumbent/internal';
 import { LossWatch, Observation } from 'incumbent/internal';
 import { decodeSlot } from './codec.ts';
 import type { Known } from './ledger.ts';
@@ -27,7 +28,10 @@ export class SeenSlot {
   readonly store: LeaseStore;
   readonly #scope: Scope;
   readonly #observation: Observation;
-  readonly #loss: LossWatch;
+  #loss: LossWatch;
+  /** The highest token of a stay, and when a holder with it cannot believe any more if it was lost. */
+  #token = 0n;
+  #settledAtMs: number | undefined;
   /** Undefined: there is none, as far as we know. */
   record: LeaseRecord | undefined;
   state: SlotState | undefined;
@@ -70,6 +74,7 @@ export class SeenSlot {
     const state = record?.shards === undefined ? undefined : slotIn(record, this.#scope.election);
     const sighting = this.#observation.see(reading);
     this.#loss.see(sighting);
+    this.#seeToken(sighting);
     this.#sinceMs = sighting.sinceMs;
     // A write on an older version can land no more. If it has landed, this reading shows it.
     if (this.sent !== undefined && this.sent.expected !== version) this.sent = undefined;
@@ -88,6 +93,24 @@ export class SeenSlot {
     this.record = record;
     this.state = state;
     this.version = version;
+  }
+
+  /**
+   * A slot that was lost and made anew begins with low tokens again. Its holders renew it, which would
+   * prolong the wait for the lost one for ever.
+   */
+  #seeToken(sighting: Sighting): void {
+    const token = sighting.record?.token ?? 0n;
+    if (token >= this.#token) this.#settledAtMs = undefined;
+    else {
+      const nowMs = this.#scope.clock.monotonicMs();
+      this.#settledAtMs ??= nowMs + this.#loss.leftMs;
+      if (nowMs < this.#settledAtMs) return;
+      this.#settledAtMs = undefined;
+      this.#loss = new LossWatch(this.store, this.#scope);
+      this.#loss.see(sighting);
+    }
+    this.#token = token;
   }
 
   /**
