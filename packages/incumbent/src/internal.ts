@@ -23,7 +23,7 @@ export { defaultId, uniqueId } from './base/identity.ts';
 export { stoppable } from './base/iterate.ts';
 export { toJson } from './base/json.ts';
 export { anyOf, bounded, Deferred, onAbort, sleep, Wakeup } from './base/wait.ts';
-export { checkSignalOption, timingNames } from './core/options.ts';
+export { checkSignalOption, checkUntil, timingNames } from './core/options.ts';
 export { TroubleTeller } from './core/trouble.ts';
 export { administer } from './mechanisms/administer.ts';
 export { LossWatch } from './mechanisms/lease/loss.ts';

@@ -26,7 +26,10 @@ async function stage() {
   };
   const candidate = async (id: string) => {
     const own = await client();
-    return { client: own, election: elect(id, zookeeper(own, { tickTime: 200 })) };
+    return {
+      client: own,
+      election: elect(id, zookeeper(own, { tickTime: 200, nameSuccessor: true })),
+    };
   };
   const places = () =>
     [...fake.tree()].filter(([path]) => path.startsWith('/incumbent/e/')).sort(byNumber);
@@ -93,7 +96,8 @@ it('a clean hand-over is one transaction, which names the next in line', async (
 
 it('a candidate that has written its place anew is named with its new mark alone', async () => {
   await using at = await stage();
-  const first = await (await at.candidate('first')).election.campaign();
+  const leader = await at.candidate('first');
+  const first = await leader.election.campaign();
   const next = await at.candidate('next');
   const terms = leads(next.election);
   await vi.waitFor(() => expect(at.places()).toHaveLength(2));
@@ -102,6 +106,9 @@ it('a candidate that has written its place anew is named with its new mark alone
   at.fake.dropConnections();
   await vi.waitFor(() => expect(at.dataOf(1)).not.toBe(before));
   const { nonce } = JSON.parse(at.dataOf(1)).successor;
+  // The leader watches the place as it is now. A later answer shows that it has read it.
+  await at.isReady();
+  await leader.client.exists('/');
   await first[Symbol.asyncDispose]();
   await vi.waitFor(() => expect(terms).toHaveLength(1), { timeout: 5_000 });
   expect(at.record()).toMatchObject({ nonce });
@@ -211,7 +218,9 @@ it.each(['before', 'after'])(
     await using at = await stage();
     const first = await (await at.candidate('first')).election.campaign();
     const { original, copy, inCopy, reconnect } = copies(await at.client());
-    const lists = [original, copy].map((client) => zookeeper(client, { tickTime: 200 }));
+    const lists = [original, copy].map((client) =>
+      zookeeper(client, { tickTime: 200, nameSuccessor: true }),
+    );
     const [one = [], two = []] = [
       leads(at.elect('a', inCopy(lists[0] as Backend<unknown>))),
       leads(at.elect('a', inCopy(lists[1] as Backend<unknown>))),

@@ -98,7 +98,10 @@ export class SeenSlot {
   spoil(error: Error, look: number, reading: Reading | undefined): boolean {
     if (this.isWriting || look <= this.lookAtWrite) return false;
     const isNew = this.damage === undefined;
-    this.damage = { error, sinceMs: this.damage?.sinceMs ?? this.#scope.clock.monotonicMs() };
+    // A version that moves shows a live holder, whose records this release may be unable to read.
+    const hasMoved = reading !== undefined && reading.version !== this.version;
+    const standsMs = hasMoved ? undefined : this.damage?.sinceMs;
+    this.damage = { error, sinceMs: standsMs ?? this.#scope.clock.monotonicMs() };
     this.lookTaken = look;
     this.canReplace = reading !== undefined;
     if (reading === undefined) return isNew;

@@ -1,7 +1,14 @@
 /** Requests of operators, for people and programs that take no part. The coordinator obeys them. */
 import { RefusedError } from 'incumbent';
 import type { LeaseRecord } from 'incumbent/backend';
-import { administer, checkName, checkSignalOption, drained, drainOf } from 'incumbent/internal';
+import {
+  administer,
+  checkName,
+  checkSignalOption,
+  checkUntil,
+  drained,
+  drainOf,
+} from 'incumbent/internal';
 import type { Head } from './codec.ts';
 import { encodeHead } from './codec.ts';
 import { headIn } from './head.ts';
@@ -77,7 +84,8 @@ export async function unpinShard(
  * Moves all shards of a process to others until that time, and keeps it out. A time that is over lets
  * it take part again. A process of that id need not take part now: `before.members` shows whether it
  * does.
- * @throws RefusedError when there are no such shards, or no room for another drain; the store's error
+ * @throws InvalidOptionError for what is no time; RefusedError when there are no such shards, or no room for another
+ *   drain; the store's error
  */
 export async function drainMember(
   options: ReadShardsOptions,
@@ -86,7 +94,7 @@ export async function drainMember(
   { signal }: SignalOption = {},
 ): Promise<SteeringResult> {
   checkName('the id of the process', id, 200);
-  const untilUnixMs = until.getTime();
+  const untilUnixMs = checkUntil(until);
   return steer(
     'drainMember',
     options,

@@ -143,6 +143,7 @@ test('a bad request is refused before anything is changed', async () => {
     ],
     [() => pinShard(reading(), 0, ''), InvalidOptionError, 'the id of the process'],
     [() => drainMember(reading(), '', new Date()), InvalidOptionError, 'the id of the process'],
+    [() => drainMember(reading(), 'a', new Date('x')), InvalidOptionError, 'until'],
   ] as const) {
     const error = await answer<unknown>(ask()).catch((failed: unknown) => failed);
     expect(error).toBeInstanceOf(kind);

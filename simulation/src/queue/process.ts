@@ -87,6 +87,8 @@ export class QueueProcess implements Owner {
       onDisconnect: plan.stepsDown ? 'step-down' : 'hold',
       delayAfterWin: plan.delayAfterWinMs,
       predecessorWait: scenario.waits ? 'belief' : 'off',
+      // Some are as all were before there was this option.
+      ...(scenario.layout === 'incumbent' && { nameSuccessor: this.number % 4 !== 3 }),
       ...(plan.pollMs === undefined ? {} : { poll: plan.pollMs }),
     }) as Backend<unknown>;
     const handles = Array.from({ length: plan.handles ?? 1 }, (_, index) => index + 1);

@@ -276,7 +276,13 @@ export class ShardsSimulation implements Simulation {
     }
     const awakeMs = Math.max(...this.#places.map(({ host }) => host.pausedUntilMs));
     await this.world.run(Math.max(this.world.nowMs, awakeMs));
-    for (const place of this.#places) if (place.process === undefined) this.#start(place);
+    const isFree = ({ process }: Place) => process === undefined;
+    // Operators may have drained all of them. The next one starts when the first has left.
+    if (this.#members.length === 0) {
+      const untilMs = this.world.nowMs + this.#boundMs;
+      await this.world.run(untilMs, () => this.#places.some(isFree));
+    }
+    for (const place of this.#places.filter(isFree)) this.#start(place);
   }
 
   // --- the end of a seed ---

@@ -47,7 +47,7 @@ import type {
   LeadOptions,
   ResolvedCampaign,
 } from './options.ts';
-import { checkElectionOptions, checkSignalOption, resolveCampaign } from './options.ts';
+import { checkElectionOptions, checkSignalOption, checkUntil, resolveCampaign } from './options.ts';
 import { estateOf } from './release-on-crash.ts';
 import { runWork } from './run-work.ts';
 import { inspectSeats, openSeats, requireSeatless, seatOf } from './seats.ts';
@@ -430,10 +430,7 @@ class ElectionHandle<Guard> implements Election<Guard> {
   }
 
   async drain(id: string, until: Date, options: SignalOption = {}): Promise<AdminResult> {
-    const untilUnixMs = until instanceof Date ? until.getTime() : Number.NaN;
-    if (!Number.isFinite(untilUnixMs)) {
-      throw new InvalidOptionError(`until must be a valid Date, not ${String(until)}`);
-    }
+    const untilUnixMs = checkUntil(until);
     return this.#administer({ kind: 'drain', id: checkCandidateId(id), untilUnixMs }, options);
   }
 

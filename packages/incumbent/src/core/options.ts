@@ -376,6 +376,18 @@ export function checkProclamation(
 }
 
 /**
+ * @returns Unix time, in ms
+ * @throws InvalidOptionError for what is no time
+ */
+export function checkUntil(until: Date): number {
+  const untilUnixMs = until instanceof Date ? until.getTime() : Number.NaN;
+  if (!Number.isFinite(untilUnixMs)) {
+    throw new InvalidOptionError(`until must be a valid Date, not ${String(until)}`);
+  }
+  return untilUnixMs;
+}
+
+/**
  * Checks the options of a call that takes a signal, and perhaps more.
  * @throws InvalidOptionError
  */

@@ -11,6 +11,7 @@ export interface CheckedOptions {
   readonly acl: readonly NodeAcl[];
   readonly create: boolean | undefined;
   readonly waitsForPredecessor: boolean;
+  readonly namesSuccessor: boolean;
   readonly stepsDownWhenDisconnected: boolean;
   readonly recheckMs: number;
   readonly tickTimeMs: number;
@@ -37,6 +38,7 @@ const known: Readonly<Record<keyof ZooKeeperOptions, true>> = {
   create: true,
   onDisconnect: true,
   predecessorWait: true,
+  nameSuccessor: true,
   recheck: true,
   tickTime: true,
   poll: true,
@@ -60,6 +62,17 @@ export function checkOptions(options: ZooKeeperOptions): CheckedOptions {
   if (create !== undefined && typeof create !== 'boolean') {
     throw new InvalidOptionError(`create must be true or false, not ${describeValue(create)}`);
   }
+  const { nameSuccessor = false } = options;
+  if (typeof nameSuccessor !== 'boolean') {
+    throw new InvalidOptionError(
+      `nameSuccessor must be true or false, not ${describeValue(nameSuccessor)}`,
+    );
+  }
+  if (nameSuccessor && layout !== 'incumbent') {
+    throw new InvalidOptionError(
+      `nameSuccessor is for the layout "incumbent" only, not for "${layout}": leave one of them out`,
+    );
+  }
   const isLock = layout === 'hadoop' || layout === 'node';
   if (!isLock && (poll !== undefined || activeData !== undefined)) {
     throw new InvalidOptionError(
@@ -81,6 +94,7 @@ export function checkOptions(options: ZooKeeperOptions): CheckedOptions {
     acl: typeof acl === 'string' ? namedAcl(acl) : checkAcl(acl),
     create,
     waitsForPredecessor: options.predecessorWait !== 'off',
+    namesSuccessor: nameSuccessor,
     stepsDownWhenDisconnected: options.onDisconnect === 'step-down',
     recheckMs: positive('recheck', options.recheck ?? 30_000),
     tickTimeMs: positive('tickTime', options.tickTime ?? 2_000),

@@ -90,6 +90,7 @@ export function zookeeper(
         path,
         acl: checked.acl,
         createsNode: checked.create ?? layout.createsNode,
+        namesSuccessor: checked.namesSuccessor,
         sessionTimeoutMs,
       });
       return new QueueElection<ZooKeeperGuard>(scope, store, settings);

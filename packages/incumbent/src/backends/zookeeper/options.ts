@@ -55,6 +55,12 @@ export interface ZooKeeperOptions {
    * keep them apart.
    */
   readonly predecessorWait?: 'belief' | 'off';
+  /**
+   * Layout `incumbent` only. True: a leader that goes in order names the candidate behind it in the transaction that
+   * gives its place up, if both have this option. Experimental: a successor whose connection was lost shortly before
+   * may be named, and then its H is waited out and hooks run. Default false.
+   */
+  readonly nameSuccessor?: boolean;
   /** How often a waiting candidate looks whether a notification was lost. Default 30 s. */
   readonly recheck?: Duration;
   /**

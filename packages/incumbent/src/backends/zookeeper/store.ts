@@ -44,6 +44,7 @@ export interface StoreSettings {
   readonly path: string;
   readonly acl: readonly NodeAcl[];
   readonly createsNode: boolean;
+  readonly namesSuccessor: boolean;
   /** The session timeout that the timing was derived from. */
   readonly sessionTimeoutMs: number;
 }
@@ -87,7 +88,7 @@ export class ZooKeeperStore implements QueueStore {
     const { endMark, recurs } = settings.layout;
     if (recurs) this.isSame = (place, signal) => this.#isThere(place, signal);
     this.#markPath = `${settings.path}/${endMark}`;
-    if (!this.isMixed) {
+    if (settings.namesSuccessor) {
       this.succession = new ZooKeeperSuccession(client, settings, (place) => this.#forget(place));
     }
     if (endMark === undefined) return;
