@@ -438,6 +438,24 @@ describe.concurrent('when the election is removed with its end', () => {
     await term[Symbol.asyncDispose]();
   });
 
+  it('a child that is no candidate and comes meanwhile is named, and the node stays', async ({
+    expect,
+  }) => {
+    await using arena = await Arena.open();
+    await (await arena.ours('first')).end();
+    let comes = 0;
+    const operator = await arena.ours('operator', {
+      wrap: (client) =>
+        before(client, ['transaction'], async () => {
+          comes += 1;
+          if (comes === 1) await arena.client.create('/e/settings');
+        }),
+    });
+    await expect(operator.end({ remove: true })).rejects.toThrow(/no candidates \("settings"\)/);
+    expect(comes).toBe(1);
+    expect(arena.children()).toEqual(['DONE', 'settings']);
+  });
+
   it('another operator reopens it meanwhile: it stays, and the caller is told', async ({
     expect,
   }) => {

@@ -179,6 +179,23 @@ test('a write that was refused is what stood in the way, although the seat is fr
   await election.close();
 });
 
+test('a candidate that is withdrawn while it fences hears that, and not that it was not elected', async () => {
+  const { clock, store } = setUp();
+  const election = candidate(store, clock);
+  store.hold('one', 3n, leaseMs);
+  const watching = election.campaign({ wait: leaseMs - 10 }).catch(() => {});
+  await clock.advance(leaseMs - 10);
+  await watching;
+  await clock.advance(10);
+  const stop = new AbortController();
+  const onUnclean = () => stop.abort(new Error('enough'));
+  const campaign = election.campaign({ wait: 0, signal: stop.signal, onUnclean });
+  const outcome = campaign.catch((error: unknown) => error);
+  await clock.advance(1_000);
+  expect(await outcome).toBe(stop.signal.reason);
+  await election.close();
+});
+
 test('a fence hook that fails is what stood in the way', async () => {
   const { clock, store } = setUp();
   const election = candidate(store, clock);
@@ -344,6 +361,10 @@ describe('in a queue', () => {
       9_000,
     );
     expect(error.why).toMatchObject({ kind: 'settling', after: 'win' });
+    // H, less what its candidate has seen of it.
+    const { sinceUnixMs, untilUnixMs } = error.why as { sinceUnixMs: number; untilUnixMs: number };
+    expect(untilUnixMs - sinceUnixMs).toBeGreaterThan(3_000);
+    expect(untilUnixMs).toBeGreaterThan(clock.wallMs() - 9_000);
   });
 
   test('a reservation, a hold and a drain are told', async () => {

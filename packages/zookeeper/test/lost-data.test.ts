@@ -11,7 +11,11 @@ it('comes back, in a new session, to servers that have lost their data, and says
   const trouble: unknown[] = [];
   const onTrouble = (message: unknown) => trouble.push(message);
   subscribe('incumbent:zookeeper:trouble', onTrouble);
-  const client = await connect(before.connectionString, { sessionTimeoutMs: 300 });
+  // A busy machine may take longer to connect than the session lives.
+  const client = await connect(before.connectionString, {
+    sessionTimeoutMs: 300,
+    connectTimeoutMs: 20_000,
+  });
   const states: string[] = [];
   client.onState(({ state }) => states.push(state));
   const { zxid: seen } = await client.create('/a');
