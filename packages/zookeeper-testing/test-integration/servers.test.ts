@@ -1,6 +1,14 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -104,6 +112,16 @@ describe('a standalone server', () => {
     await server.stop();
     expect(server.state).toBe('stopped');
     await expect(server.freeze()).rejects.toThrow(TestServerError);
+  });
+
+  it('starts again although it was killed while it began a transaction log', async () => {
+    const dataDirectory = join(ownTemporaryFolder(), 'data');
+    const server = open(await startServer({ dataDirectory }));
+    await open(await BareSession.open(server)).create('/kept', 'as it was');
+    await server.kill();
+    writeFileSync(join(dataDirectory, 'version-2/log.7fffffff'), '');
+    await server.restart();
+    expect(await open(await BareSession.open(server)).get('/kept')).toBe('as it was');
   });
 
   it('leaves neither process nor file when it is closed, also while frozen', async () => {

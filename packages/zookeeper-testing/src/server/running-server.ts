@@ -8,6 +8,7 @@ import type { Child } from './child.ts';
 import { isStopped, spawnChild } from './child.ts';
 import type { ServerPlan } from './configuration.ts';
 import { javaArguments, writeConfiguration } from './configuration.ts';
+import { removeEmptyLogs } from './empty-logs.ts';
 import { ServerStartError, TestServerError } from './errors.ts';
 import { accepts, askFourLetterWord, modeOf } from './four-letter-word.ts';
 import { poll } from './poll.ts';
@@ -63,6 +64,7 @@ export class RunningServer implements TestServer {
     const { directory, installation, options } = this.#plan;
     if (!this.#configured) await writeConfiguration(this.#plan);
     this.#configured = true;
+    await removeEmptyLogs(this.#plan.dataDirectory);
     signal?.throwIfAborted();
     this.#refuseWhenClosed();
     const printedBefore = fileSize(this.#logPath);
