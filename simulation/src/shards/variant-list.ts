@@ -116,6 +116,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'shards: a slot that was set back frees its shards for the next coordinator',
+    from: 300,
     edits: [
       {
         file: 'spell.js',
@@ -138,6 +139,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'shards: a slot that cannot be read is replaced at once',
+    from: 95,
     edits: [
       {
         file: 'coordinator.js',
