@@ -3,7 +3,7 @@
  * reports, and the log that their programs write. Nothing survives its test.
  */
 import type { ChildProcess, StdioOptions } from 'node:child_process';
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,
   existsSync,
@@ -120,9 +120,21 @@ export function watchers(group: number): number[] {
     .map(({ pid }) => pid);
 }
 
-/** Several processes at once, by one process that does nothing else. */
+/**
+ * Several processes at once, by one process that does nothing else. One of them may die of the death
+ * of another one before its own signal is sent: a guard is that fast.
+ */
 export function signalTogether(name: 'KILL' | 'STOP' | 'CONT', ...pids: number[]): void {
-  execFileSync('/bin/sh', ['-c', `kill -${name} ${pids.join(' ')}`]);
+  const { status, stderr } = spawnSync('/bin/sh', ['-c', `kill -${name} ${pids.join(' ')}`], {
+    encoding: 'utf8',
+  });
+  const refusals = stderr.split('\n').filter((line) => line !== '');
+  if (
+    status !== 0 &&
+    !(name === 'KILL' && refusals.every((line) => line.endsWith('No such process')))
+  ) {
+    throw new Error(`kill -${name} ${pids.join(' ')}: ${stderr.trim()}`);
+  }
 }
 
 /** Whether `runInTerminal` works here. */
