@@ -29,7 +29,7 @@ const stages = [
     id: 'simulation',
     name: 'simulation',
     about: 'whole elections in virtual time, thousands of seeds, each mechanism has its share',
-    script: ['simulation/dist/main.js', '--seeds', '3680'],
+    script: ['simulation/dist/main.js', '--seeds', '2750'],
     fillsGaps: true,
     limitMin: 20,
   },

@@ -10,7 +10,10 @@
 import {
   cpSync,
   existsSync,
+  linkSync,
+  mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -145,16 +148,34 @@ function copyPackages({ packages }: Mechanism, directory: string): Copies {
     const manifest = readFileSync(join(original, 'package.json'), 'utf8');
     const copy = join(directory, 'node_modules', (JSON.parse(manifest) as { name: string }).name);
     const dist = join(copy, 'dist');
-    cpSync(built(name), dist, {
-      recursive: true,
-      filter: (path) => !/\.(map|d\.ts|tsbuildinfo)$/.test(path),
-    });
+    linkAll(modulesOf(name), dist);
     writeFileSync(join(copy, 'package.json'), manifest);
     const own = join(original, 'node_modules');
     if (existsSync(own)) symlinkSync(own, join(copy, 'node_modules'), 'junction');
     return [name, dist];
   });
   return Object.fromEntries(copied);
+}
+
+/** The modules of a package, copied once: all its broken copies are links to them, which cost less. */
+function modulesOf(name: string): string {
+  const copy = join(scratch, 'sound', name);
+  if (!existsSync(copy)) {
+    cpSync(built(name), copy, {
+      recursive: true,
+      filter: (path) => !/\.(map|d\.ts|tsbuildinfo)$/.test(path),
+    });
+  }
+  return copy;
+}
+
+function linkAll(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [original, link] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) linkAll(original, link);
+    else linkSync(original, link);
+  }
 }
 
 /** @returns why the patch does not fit */
@@ -171,6 +192,8 @@ function patch({ mechanism, variant }: Hunted, copies: Copies): string | undefin
     if (times !== 1) {
       return `THE PATCH DOES NOT FIT: ${name}/dist/${file} contains ${times} times, not once: ${find}`;
     }
+    // Not into the file that is there, which all copies share.
+    rmSync(path);
     writeFileSync(
       path,
       text.replace(find, () => replace),

@@ -2,6 +2,9 @@ import { Worker } from 'node:worker_threads';
 import type { Copies } from './packages.ts';
 import type { Job, Report, WorkerData } from './worker.ts';
 
+/** A seed makes much that is soon forgotten: with room for it, less time goes to collecting it. */
+const maxYoungGenerationSizeMb = 128;
+
 /** A job that is under way. */
 interface Current {
   readonly job: Job;
@@ -39,7 +42,10 @@ export class SeedRunner {
   #start(): Worker {
     const isBackground = this.#background?.aborted === false;
     const workerData: WorkerData = { copies: this.#copies, isBackground };
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData });
+    const worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData,
+      resourceLimits: { maxYoungGenerationSizeMb },
+    });
     const settle = (how: (current: Current) => void) => {
       const current = this.#current;
       if (worker !== this.#worker || current === undefined) return;

@@ -19,7 +19,7 @@ const required: readonly string[] = [
 export const lock: Mechanism = {
   name: 'lock',
   // It shares most of its code with the queue.
-  weight: 0.4,
+  weight: 0.25,
   packages: ['incumbent'],
   async load(distOf) {
     const library = await loadLibrary(distOf('incumbent'));

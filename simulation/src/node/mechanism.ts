@@ -18,7 +18,7 @@ const required: readonly string[] = [
 export const node: Mechanism = {
   name: 'node',
   // It shares most of its code with the queue and the lock.
-  weight: 0.3,
+  weight: 0.2,
   packages: ['incumbent'],
   async load(distOf) {
     const library = await loadLibrary(distOf('incumbent'));

@@ -66,7 +66,7 @@ const required: readonly string[] = [
 export const redisFailover: Mechanism = {
   name: 'redis-failover',
   // One takes as long as several of the others.
-  weight: 0.2,
+  weight: 0.12,
   packages: ['redis-failover', 'incumbent', 'zookeeper'],
   async load(distOf) {
     const library = await loadLibrary(distOf);

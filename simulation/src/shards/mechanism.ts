@@ -38,7 +38,7 @@ const required: readonly string[] = [
 /** Many shards, one lease for each process. */
 export const shards: Mechanism = {
   name: 'shards',
-  weight: 0.3,
+  weight: 0.15,
   packages: ['shards', 'incumbent'],
   async load(distOf) {
     const library = await loadLibrary(distOf);
