@@ -34,20 +34,28 @@ async function stage() {
   const places = () =>
     [...fake.tree()].filter(([path]) => path.startsWith('/incumbent/e/')).sort(byNumber);
   const dataOf = (index: number) => text.decode(places()[index]?.[1].data ?? new Uint8Array());
+  const markOf = (index: number) => JSON.parse(dataOf(index)).successor;
   const record = () => JSON.parse(text.decode(fake.tree().get('/incumbent/e')?.data ?? undefined));
-  /** The leader watches the place of the next in line, which is confirmed. */
-  const isReady = async () => {
-    const [, next] = places();
-    const leads = places()[0]?.[1].stat.ephemeralOwner;
+  /** The leader watches the place of the next in line. */
+  const isWatched = async () => {
+    const [first, next] = places();
+    const leads = first?.[1].stat.ephemeralOwner;
     await vi.waitFor(() => {
       const watched = fake.watches().filter(({ path }) => path === next?.[0]);
       expect(watched.some(({ sessionId }) => sessionId === leads)).toBe(true);
+    });
+  };
+  /** It does, and that place is confirmed. */
+  const isReady = async () => {
+    const [, next] = places();
+    await isWatched();
+    await vi.waitFor(() => {
       const asked = fake.requests.filter(({ opcode }) => opcode === 'multi');
       expect(asked.some(({ paths }) => paths.length === 1 && paths[0] === next?.[0])).toBe(true);
     });
   };
   return {
-    ...{ fake, client, elect, candidate, places, dataOf, record, isReady },
+    ...{ fake, client, elect, candidate, places, dataOf, markOf, record, isWatched, isReady },
     [Symbol.asyncDispose]: async () => {
       for (const one of open.reverse()) await one[Symbol.asyncDispose]();
     },
@@ -92,6 +100,35 @@ it('a clean hand-over is one transaction, which names the next in line', async (
   );
   // The announcement of the first one, and the naming.
   expect(writes.map(({ paths }) => paths.length)).toEqual([2, 3]);
+});
+
+it('a candidate is not to be named before it is next in line', async () => {
+  await using at = await stage();
+  const first = await (await at.candidate('first')).election.campaign();
+  leads((await at.candidate('next')).election);
+  await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+  leads((await at.candidate('last')).election);
+  await vi.waitFor(() => expect(at.places()).toHaveLength(3));
+  await at.isReady();
+  expect(at.markOf(1)).toBeDefined();
+  expect(at.markOf(2)).toBeUndefined();
+  await first[Symbol.asyncDispose]();
+  await vi.waitFor(() => expect(at.markOf(1)).toBeDefined());
+});
+
+it('a candidate that leaves before it has heard of its place is not named', async () => {
+  await using at = await stage();
+  const first = await (await at.candidate('first')).election.campaign();
+  const next = await at.candidate('next');
+  const entering = at.fake.faults.next('create2', 'delay');
+  const leaving = new AbortController();
+  leads(next.election, { signal: leaving.signal });
+  await vi.waitFor(() => expect(at.places()).toHaveLength(2));
+  await at.isWatched();
+  leaving.abort();
+  await first[Symbol.asyncDispose]();
+  expect(at.record().leadership).toBeUndefined();
+  entering.release();
 });
 
 it('a candidate that has written its place anew is named with its new mark alone', async () => {

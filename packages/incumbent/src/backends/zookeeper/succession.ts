@@ -81,7 +81,7 @@ export class ZooKeeperSuccession implements Succession {
 
   async mark(
     place: Place,
-    entry: Entry,
+    { candidate, mark }: Parameters<Succession['mark']>[1],
     isOurs: (nonce: string) => boolean,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -89,7 +89,7 @@ export class ZooKeeperSuccession implements Succession {
       const { data, stat } = await this.#client.get(place.name, { signal });
       const found = markIn(data === null ? '' : text.decode(data));
       if (stat.czxid !== place.token || (found !== undefined && !isOurs(found.nonce))) return false;
-      const next = this.#layout.dataOf(entry.candidate, entry.mark);
+      const next = this.#layout.dataOf(candidate, mark);
       await this.#client.set(place.name, next, { version: stat.version, signal });
       return true;
     } catch (error) {

@@ -206,12 +206,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     // Watched before there is a place, so that an end that is marked after that is noticed.
     await this.#watchMark(line);
     const { standby } = line;
-    line.place ??= await this.#ask('entering', (operation) =>
-      store.enter(
-        standby ? { ...line.entry, mark: standby.markForEntry() } : line.entry,
-        operation,
-      ),
-    );
+    line.place ??= await this.#ask('entering', (operation) => store.enter(line.entry, operation));
     const { place } = line;
     if (store.session.isOver(place) || standby?.isLost === true) return this.#placeLost();
     const look = await this.#look();

@@ -20,9 +20,9 @@ export interface YoungProof {
 }
 
 /**
- * The side of a candidate that the leader before it may name. Its mark is good for one connection to
- * the store: a copy of this process has another one, and so never leads by the same mark. While the
- * candidate is next in line, its place is confirmed as that of a leader.
+ * The side of a candidate that the leader before it may name. While the candidate is next in line, its
+ * place has a mark, and is confirmed as that of a leader. A mark is good for one connection to the
+ * store: a copy of this process has another one, and so never leads by the same mark.
  */
 export class Standby {
   readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope'>;
@@ -58,15 +58,6 @@ export class Standby {
     });
   }
 
-  /** The mark for a place that is about to be made. */
-  markForEntry(): SuccessorMark {
-    // An earlier attempt may have made the place, with an earlier mark.
-    const isFirst = this.#drawn.length === 0;
-    const mark = this.#mark ?? this.#draw();
-    if (isFirst) this.#written = mark.nonce;
-    return mark;
-  }
-
   /** The nonce with which the leader may name this place. Undefined: with none that counts. */
   get nonce(): string | undefined {
     return this.#mark?.nonce;
@@ -90,7 +81,7 @@ export class Standby {
       : undefined;
   }
 
-  /** Our place is next in line. From now on it is confirmed. */
+  /** Our place is next in line. From now on it is marked and confirmed. */
   begin(entry: Entry, place: Place): void {
     if (this.#keeping !== undefined) return;
     this.#keeping = new AbortController();
@@ -166,10 +157,9 @@ export class Standby {
     requireQuorum(store.session);
     const mark = this.#mark ?? this.#draw();
     if (this.#written !== mark.nonce) {
-      const marked = { ...entry, mark };
       const isOurs = (nonce: string) => this.#drawn.includes(nonce);
       const isMarked = await askBounded(scope, 'marking a place', signal, async (operation) =>
-        store.succession?.mark(place, marked, isOurs, operation),
+        store.succession?.mark(place, { ...entry, mark }, isOurs, operation),
       );
       if (isMarked !== true) return undefined;
       this.#written = mark.nonce;
