@@ -1,6 +1,6 @@
 import { Belief } from '../../base/belief.ts';
 import type { Instant } from '../../base/clock.ts';
-import { sleep } from '../../base/wait.ts';
+import { Wakeup } from '../../base/wait.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { askBounded } from './ask.ts';
 import { requireQuorum } from './candidate-checks.ts';
@@ -29,6 +29,7 @@ export class Standby {
   readonly #memory: QueueMemory;
   readonly #ready: false | undefined;
   readonly #onLost: () => void;
+  readonly #wakeup = new Wakeup();
   readonly #stopListening: () => void;
   /** The last nonces that were drawn for this place. */
   #drawn: readonly string[] = [];
@@ -52,8 +53,10 @@ export class Standby {
     this.#ready = ready;
     this.#onLost = onLost;
     // Whatever the event: what comes after it comes over another connection.
-    this.#stopListening = parts.store.session.onEvent(() => {
+    this.#stopListening = parts.store.session.onEvent((event) => {
       this.#drop(true);
+      // The old mark may be named until there is another one.
+      if (event === 'restored') this.#wakeup.raise();
       if (this.#isLeft) this.#stopListening();
     });
   }
@@ -139,7 +142,8 @@ export class Standby {
           onTrouble('confirming the next place', error);
           dueMs = clock.monotonicMs() + timing.renewEveryMs;
         }
-        await sleep(clock, Math.max(0, dueMs - clock.monotonicMs()), signal, true).catch(() => {});
+        const waitMs = dueMs - clock.monotonicMs();
+        await this.#wakeup.wait(clock, waitMs, signal, true).catch(() => {});
       }
     } finally {
       confirmations.delete(place);
