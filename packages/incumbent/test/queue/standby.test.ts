@@ -59,3 +59,15 @@ it('marks its place again as soon as the connection is back', async () => {
   expect(marks).toEqual(['nonce 1', 'nonce 2']);
   standby.close();
 });
+
+it('leads by no confirmation that was sent over an earlier connection', async () => {
+  const { clock, standby, confirmedAtMs, tell } = nextInLine();
+  await clock.advance(100);
+  expect(standby.youngProof?.sentAt.monotonicMs).toBe(0);
+  await tell('suspended');
+  expect(standby.youngProof).toBeUndefined();
+  await tell('restored');
+  expect(standby.youngProof?.sentAt.monotonicMs).toBe(100);
+  expect(confirmedAtMs).toEqual([0, 100]);
+  standby.close();
+});

@@ -38,6 +38,8 @@ export class Standby {
   #written: string | undefined;
   #keeping: AbortController | undefined;
   #proof: YoungProof | undefined;
+  /** Confirmations must have been sent after this, by the monotonic clock. */
+  #freshFromMs = Number.NEGATIVE_INFINITY;
   #isLost = false;
   #isLeft = false;
 
@@ -118,6 +120,7 @@ export class Standby {
     const mark = this.#mark;
     this.#mark = undefined;
     this.#proof = undefined;
+    this.#freshFromMs = this.#parts.scope.clock.monotonicMs();
     if (mark !== undefined) this.#memory.dropMark(mark.nonce, isForeign);
   }
 
@@ -168,7 +171,7 @@ export class Standby {
       if (isMarked !== true) return undefined;
       this.#written = mark.nonce;
     }
-    const fromMs = this.#proof?.sentAt.monotonicMs ?? Number.NEGATIVE_INFINITY;
+    const fromMs = this.#proof?.sentAt.monotonicMs ?? this.#freshFromMs;
     const sentAt = await confirmations.confirm(
       place,
       ({ monotonicMs }) => monotonicMs > fromMs,
