@@ -114,6 +114,8 @@ export interface QueueSession {
    * least one that was gone. Rejects when nothing was learnt.
    */
   confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence>;
+  /** A proof for terms had no answer in time: the reason is that timeout. */
+  leaveSilentServer?(reason: unknown): void;
   /**
    * True once the session of this place is known to be over, by the word or the clock
    * of either side.
