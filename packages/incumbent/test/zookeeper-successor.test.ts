@@ -4,9 +4,13 @@ import { expect, it, vi } from 'vitest';
 import type { ZooKeeper } from '../../zookeeper/src/index.ts';
 import { connect } from '../../zookeeper/src/index.ts';
 import { zookeeper } from '../src/backends/zookeeper/index.ts';
+import { queueLayout } from '../src/backends/zookeeper/layout.ts';
+import { ZooKeeperSuccession } from '../src/backends/zookeeper/succession.ts';
 import type { Backend, Scope } from '../src/core/contest.ts';
 import type { LeadOptions, Term } from '../src/index.ts';
 import { createElection } from '../src/index.ts';
+import type { Place } from '../src/mechanisms/queue/store.ts';
+import { emptyQueueRecord } from '../src/record/queue-record.ts';
 
 const text = new TextDecoder();
 
@@ -198,6 +202,44 @@ it('a candidate that was named while it left gives the naming back, and nobody r
   await vi.waitFor(() => expect(last).toHaveLength(1), { timeout: 1_000 });
   expect(fenced).toEqual([]);
   expect(at.record().history).toMatchObject([{ id: 'first', why: 'resigned' }]);
+});
+
+/** The hand-over alone, in the election `/e`. */
+async function succession(client: ZooKeeper) {
+  await client.create('/e', null);
+  const gone: string[] = [];
+  const onGone = ({ name }: Place) => void gone.push(name);
+  const settings = { layout: queueLayout('incumbent'), path: '/e' };
+  return { gone, side: new ZooKeeperSuccession(client, settings, onGone) };
+}
+
+it('a place that was gone when it was to be given up is forgotten', async () => {
+  await using at = await stage();
+  const { side, gone } = await succession(await at.client());
+  const place = { name: '/e/1', token: 1n, session: 1n };
+  const candidate = { id: 'b', incarnation: 'b-1', addresses: [], metadata: {} };
+  const next = { name: '/e/2', token: 2n, candidate, mark: undefined, version: 0 };
+  const change = { record: emptyQueueRecord('e', 'nonce'), version: 0 };
+  const { signal } = new AbortController();
+  expect(await side.handOver(place, next, change, signal)).toEqual({ outcome: 'gone' });
+  expect(gone).toEqual(['/e/1']);
+});
+
+it('a mark counts only in a place of ours', async () => {
+  await using at = await stage();
+  const client = await at.client();
+  const { side } = await succession(client);
+  const successor = { nonce: 'n', beliefMs: 1, leaseMs: 2 };
+  const ours = { incumbent: 'candidate', id: 'b', incarnation: 'b-1', addresses: [], metadata: {} };
+  const { signal } = new AbortController();
+  const markIn = async (data: object) => {
+    const { path } = await client.create('/e/n-', JSON.stringify(data), {
+      ...{ ephemeral: true, sequential: true },
+    });
+    return (await side.watchNext(path, signal)).value?.mark;
+  };
+  expect(await markIn({ ...ours, successor })).toMatchObject(successor);
+  expect(await markIn({ successor })).toBeUndefined();
 });
 
 /** A copy of the process behind `client`: what was drawn before is the same, and so is the place. */

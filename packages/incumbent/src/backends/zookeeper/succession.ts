@@ -73,7 +73,10 @@ export class ZooKeeperSuccession implements Succession {
     } catch (error) {
       const index = refusalOf(error)?.index;
       if (index === indexOf.record) return { outcome: 'conflict' };
-      if (index === indexOf.place) return { outcome: 'gone' };
+      if (index === indexOf.place) {
+        this.#onGone(place);
+        return { outcome: 'gone' };
+      }
       if (index === indexOf.next) return { outcome: 'unfit' };
       throw storeError(error, this.#path);
     }
