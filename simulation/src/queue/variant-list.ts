@@ -677,4 +677,59 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['ready'],
   },
+  {
+    name: 'queue: a candidate that was named while it left does not look whether it was',
+    edits: [
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const mark = standby?.nonce;',
+        replace: 'const mark = undefined;',
+      },
+    ],
+    breaks: ['clean'],
+  },
+  {
+    name: 'queue: a candidate that leaves deletes its place whatever the record says by then',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.check(this.#path, version)\n                .delete(place.name)',
+        replace: '.delete(place.name)',
+      },
+    ],
+    breaks: ['clean'],
+  },
+  {
+    name: 'queue: a leader names a candidate that is drained',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: 'if (drains.some(',
+        replace: 'if (false && drains.some(',
+      },
+    ],
+    breaks: ['drain'],
+  },
+  {
+    name: 'queue: a leader names its successor in an election that was ended',
+    edits: [
+      {
+        file: 'mechanisms/queue/successor.js',
+        find: 'if (ended || ',
+        replace: 'if (',
+      },
+    ],
+    breaks: ['ended'],
+  },
+  {
+    name: 'queue: a mark is written again only when the next confirmation is due',
+    edits: [
+      {
+        file: 'mechanisms/queue/standby.js',
+        find: 'this.#wakeup.raise();',
+        replace: '',
+      },
+    ],
+    breaks: ['clean'],
+  },
 ];

@@ -42,12 +42,12 @@ function nextInLine() {
   };
   const parts = { store: { session, succession }, scope: scope as Partial<Scope> };
   const queue = parts as unknown as QueueParts<unknown>;
-  const standby = new Standby(queue, new QueueMemory(queue), undefined, () => {});
+  const own = { entry, place, ready: undefined };
+  const standby = new Standby(queue, new QueueMemory(queue), own, () => {});
   const tell = async (...events: readonly SessionEvent[]) => {
     for (const event of events) for (const listener of [...listeners]) listener(event);
     await clock.advance(0);
   };
-  standby.begin(entry, place);
   return { clock, standby, marks, confirmedAtMs, tell };
 }
 

@@ -12,6 +12,14 @@ import type { Entry, Place, SuccessorMark } from './store.ts';
 /** How many nonces of one place are known as ours: late writes of more than that do not land. */
 const mostDrawn = 64;
 
+/** Our place, which is next in line. */
+interface OwnPlace {
+  readonly entry: Entry;
+  readonly place: Place;
+  /** As in the record. */
+  readonly ready: false | undefined;
+}
+
 /** A confirmation that is young enough to lead by. */
 export interface YoungProof {
   readonly sentAt: Instant;
@@ -27,7 +35,7 @@ export interface YoungProof {
 export class Standby {
   readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope'>;
   readonly #memory: QueueMemory;
-  readonly #ready: false | undefined;
+  readonly #own: OwnPlace;
   readonly #onLost: () => void;
   readonly #wakeup = new Wakeup();
   readonly #stopListening: () => void;
@@ -36,7 +44,7 @@ export class Standby {
   #mark: SuccessorMark | undefined;
   /** The nonce that is known to stand in the place. */
   #written: string | undefined;
-  #keeping: AbortController | undefined;
+  readonly #keeping = new AbortController();
   #proof: YoungProof | undefined;
   /** Confirmations must have been sent after this, by the monotonic clock. */
   #freshFromMs = Number.NEGATIVE_INFINITY;
@@ -47,12 +55,12 @@ export class Standby {
   constructor(
     parts: Pick<QueueParts<unknown>, 'store' | 'scope'>,
     memory: QueueMemory,
-    ready: false | undefined,
+    own: OwnPlace,
     onLost: () => void,
   ) {
     this.#parts = parts;
     this.#memory = memory;
-    this.#ready = ready;
+    this.#own = own;
     this.#onLost = onLost;
     // Whatever the event: what comes after it comes over another connection.
     this.#stopListening = parts.store.session.onEvent((event) => {
@@ -61,6 +69,7 @@ export class Standby {
       if (event === 'restored') this.#wakeup.raise();
       if (this.#isLeft) this.#stopListening();
     });
+    void this.#keep();
   }
 
   /** The nonce with which the leader may name this place. Undefined: with none that counts. */
@@ -86,16 +95,9 @@ export class Standby {
       : undefined;
   }
 
-  /** Our place is next in line. From now on it is marked and confirmed. */
-  begin(entry: Entry, place: Place): void {
-    if (this.#keeping !== undefined) return;
-    this.#keeping = new AbortController();
-    void this.#keep(entry, place, this.#keeping.signal);
-  }
-
   /** The place is to be given up. Until it is, or the connection is lost, the mark stays good. */
   leave(): void {
-    this.#keeping?.abort();
+    this.#keeping.abort();
     this.#isLeft = true;
   }
 
@@ -109,7 +111,7 @@ export class Standby {
   #draw(): SuccessorMark {
     const { uniqueId, timing } = this.#parts.scope;
     const { beliefMs, leaseMs } = timing;
-    const mark = { nonce: uniqueId(), beliefMs, leaseMs, ready: this.#ready };
+    const mark = { nonce: uniqueId(), beliefMs, leaseMs, ready: this.#own.ready };
     this.#memory.addMark(mark.nonce);
     this.#drawn = [...this.#drawn, mark.nonce].slice(-mostDrawn);
     this.#mark = mark;
@@ -124,15 +126,17 @@ export class Standby {
     if (mark !== undefined) this.#memory.dropMark(mark.nonce, isForeign);
   }
 
-  async #keep(entry: Entry, place: Place, signal: AbortSignal): Promise<void> {
+  async #keep(): Promise<void> {
     const { store, scope } = this.#parts;
+    const { place } = this.#own;
+    const { signal } = this.#keeping;
     const { clock, timing, onTrouble } = scope;
     const confirmations = Confirmations.of(store.session, clock, 'next');
     let dueMs = Number.NEGATIVE_INFINITY;
     try {
       while (!signal.aborted) {
         try {
-          const sentAt = await this.#confirm(confirmations, entry, place, signal);
+          const sentAt = await this.#confirm(confirmations, signal);
           if (signal.aborted) return;
           if (sentAt === undefined) {
             this.#isLost = true;
@@ -154,13 +158,9 @@ export class Standby {
   }
 
   /** @returns undefined when the place is gone, or another process has it as well */
-  async #confirm(
-    confirmations: Confirmations,
-    entry: Entry,
-    place: Place,
-    signal: AbortSignal,
-  ): Promise<Instant | undefined> {
+  async #confirm(confirmations: Confirmations, signal: AbortSignal): Promise<Instant | undefined> {
     const { store, scope } = this.#parts;
+    const { entry, place } = this.#own;
     requireQuorum(store.session);
     const mark = this.#mark ?? this.#draw();
     if (this.#written !== mark.nonce) {
