@@ -49,14 +49,17 @@ async function stage() {
       expect(watched.some(({ sessionId }) => sessionId === leads)).toBe(true);
     });
   };
-  /** It does, and that place is confirmed. */
-  const isReady = async () => {
+  /** That place is marked and confirmed, and the leader has read it. */
+  const isReady = async (leader: ZooKeeper) => {
     const [, next] = places();
-    await isWatched();
     await vi.waitFor(() => {
       const asked = fake.requests.filter(({ opcode }) => opcode === 'multi');
       expect(asked.some(({ paths }) => paths.length === 1 && paths[0] === next?.[0])).toBe(true);
     });
+    await isWatched();
+    // A later answer shows that it has read the place.
+    await leader.exists('/');
+    await new Promise((resolve) => setImmediate(resolve));
   };
   return {
     ...{ fake, client, elect, candidate, places, dataOf, markOf, record, isWatched, isReady },
@@ -85,10 +88,11 @@ function leads(election: ReturnType<typeof createElection>, options: LeadOptions
 
 it('a clean hand-over is one transaction, which names the next in line', async () => {
   await using at = await stage();
-  const first = await (await at.candidate('first')).election.campaign();
+  const leader = await at.candidate('first');
+  const first = await leader.election.campaign();
   const terms = leads((await at.candidate('next')).election);
   await vi.waitFor(() => expect(at.places()).toHaveLength(2));
-  await at.isReady();
+  await at.isReady(leader.client);
   await first[Symbol.asyncDispose]();
   await vi.waitFor(() => expect(terms).toHaveLength(1));
   const [term] = terms as [Term<unknown>];
@@ -108,12 +112,13 @@ it('a clean hand-over is one transaction, which names the next in line', async (
 
 it('a candidate is not to be named before it is next in line', async () => {
   await using at = await stage();
-  const first = await (await at.candidate('first')).election.campaign();
+  const leader = await at.candidate('first');
+  const first = await leader.election.campaign();
   leads((await at.candidate('next')).election);
   await vi.waitFor(() => expect(at.places()).toHaveLength(2));
   leads((await at.candidate('last')).election);
   await vi.waitFor(() => expect(at.places()).toHaveLength(3));
-  await at.isReady();
+  await at.isReady(leader.client);
   expect(at.markOf(1)).toBeDefined();
   expect(at.markOf(2)).toBeUndefined();
   await first[Symbol.asyncDispose]();
@@ -122,7 +127,8 @@ it('a candidate is not to be named before it is next in line', async () => {
 
 it('a candidate that leaves before it has heard of its place is not named', async () => {
   await using at = await stage();
-  const first = await (await at.candidate('first')).election.campaign();
+  const leader = await at.candidate('first');
+  const first = await leader.election.campaign();
   const next = await at.candidate('next');
   const entering = at.fake.faults.next('create2', 'delay');
   const leaving = new AbortController();
@@ -142,14 +148,12 @@ it('a candidate that has written its place anew is named with its new mark alone
   const next = await at.candidate('next');
   const terms = leads(next.election);
   await vi.waitFor(() => expect(at.places()).toHaveLength(2));
-  await at.isReady();
+  await at.isReady(leader.client);
   const before = at.dataOf(1);
   at.fake.dropConnections();
   await vi.waitFor(() => expect(at.dataOf(1)).not.toBe(before));
   const { nonce } = JSON.parse(at.dataOf(1)).successor;
-  // The leader watches the place as it is now. A later answer shows that it has read it.
-  await at.isReady();
-  await leader.client.exists('/');
+  await at.isReady(leader.client);
   await first[Symbol.asyncDispose]();
   await vi.waitFor(() => expect(terms).toHaveLength(1), { timeout: 5_000 });
   expect(at.record()).toMatchObject({ nonce });
@@ -157,10 +161,11 @@ it('a candidate that has written its place anew is named with its new mark alone
 
 it('a place that somebody has written is not named as it was read before', async () => {
   await using at = await stage();
-  const first = await (await at.candidate('first')).election.campaign();
+  const leader = await at.candidate('first');
+  const first = await leader.election.campaign();
   const terms = leads((await at.candidate('next')).election);
   await vi.waitFor(() => expect(at.places()).toHaveLength(2));
-  await at.isReady();
+  await at.isReady(leader.client);
   const [path = ''] = at.places()[1] ?? [];
   const operator = await at.client();
   const { data } = await operator.get(path);
@@ -174,12 +179,13 @@ it('a place that somebody has written is not named as it was read before', async
 
 it('a candidate that was named while it left gives the naming back, and nobody runs a hook', async () => {
   await using at = await stage();
-  const first = await (await at.candidate('first')).election.campaign();
+  const leader = await at.candidate('first');
+  const first = await leader.election.campaign();
   const next = await at.candidate('next');
   const leaving = new AbortController();
   leads(next.election, { signal: leaving.signal });
   await vi.waitFor(() => expect(at.places()).toHaveLength(2));
-  await at.isReady();
+  await at.isReady(leader.client);
   const fenced: unknown[] = [];
   const last = leads((await at.candidate('last')).election, {
     onUnclean: (leader) => void fenced.push(leader),
@@ -295,7 +301,8 @@ it.each(['before', 'after'])(
   'two copies never both lead, if the copy connects %s the naming',
   async (when) => {
     await using at = await stage();
-    const first = await (await at.candidate('first')).election.campaign();
+    const leader = await at.candidate('first');
+    const first = await leader.election.campaign();
     const { original, copy, inCopy, reconnect } = copies(await at.client());
     const lists = [original, copy].map((client) =>
       zookeeper(client, { tickTime: 200, nameSuccessor: true }),
@@ -305,7 +312,7 @@ it.each(['before', 'after'])(
       leads(at.elect('a', inCopy(lists[1] as Backend<unknown>))),
     ];
     await vi.waitFor(() => expect(at.places()).toHaveLength(2));
-    await at.isReady();
+    await at.isReady(leader.client);
     if (when === 'before') reconnect();
     const ending = first[Symbol.asyncDispose]();
     if (when === 'after') reconnect();

@@ -377,6 +377,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       ...proof,
       entry: line.entry,
       place,
+      next: look.names[1],
       own: line.own,
       guard,
       state,
