@@ -711,17 +711,6 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     breaks: ['drain'],
   },
   {
-    name: 'queue: a leader names its successor in an election that was ended',
-    edits: [
-      {
-        file: 'mechanisms/queue/successor.js',
-        find: 'if (ended || ',
-        replace: 'if (',
-      },
-    ],
-    breaks: ['ended'],
-  },
-  {
     name: 'queue: a mark is written again only when the next confirmation is due',
     edits: [
       {
