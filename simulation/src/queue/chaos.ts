@@ -845,9 +845,15 @@ function meetNamed(chaos: QueueChaos): void {
   const { sim, random, contest } = chaos;
   const leader = chaos.leaderOf(contest);
   if (leader === undefined) return;
-  const requestMs = 10 * random.next() * sim.scenario.link.latencyMs;
+  const { latencyMs } = sim.scenario.link;
+  const requestMs = random.between(3, 10) * latencyMs;
+  // Often between a read that was answered before the naming, and the write that follows from it.
+  const afterMs = random.pick([
+    2 * random.next() * requestMs,
+    requestMs + random.between(-3, 2) * latencyMs,
+  ]);
   const meeting = random.weighted<Fault>([
-    [4, withdraw],
+    [8, withdraw],
     [2, leave],
     [1, drainTarget],
     [1, end],
@@ -862,7 +868,7 @@ function meetNamed(chaos: QueueChaos): void {
       ({ process }) => process !== undefined && next !== undefined && process === sim.ownerOf(next),
     );
     if (seat === undefined) return;
-    chaos.later(2 * random.next() * requestMs, () => {
+    chaos.later(afterMs, () => {
       if (seat.process === undefined) return;
       sim.coverage.count('successors that met something when they were named');
       sim.trace.add(sim.world.nowMs, '*', `${meeting.name} meets ${seat.process.name}`);
