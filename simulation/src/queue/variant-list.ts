@@ -710,15 +710,4 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['drain'],
   },
-  {
-    name: 'queue: a mark is written again only when the next confirmation is due',
-    edits: [
-      {
-        file: 'mechanisms/queue/standby.js',
-        find: 'this.#wakeup.raise();',
-        replace: '',
-      },
-    ],
-    breaks: ['clean'],
-  },
 ];
