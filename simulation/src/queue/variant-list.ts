@@ -699,15 +699,4 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['clean'],
   },
-  {
-    name: 'queue: a leader names a candidate that is drained',
-    edits: [
-      {
-        file: 'mechanisms/queue/successor.js',
-        find: 'if (drains.some(',
-        replace: 'if (false && drains.some(',
-      },
-    ],
-    breaks: ['drain'],
-  },
 ];
