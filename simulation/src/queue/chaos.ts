@@ -11,6 +11,7 @@ export class QueueChaos {
   readonly sim: QueueSimulation;
   readonly random: Random;
   #isOver = false;
+  #victim: Seat | undefined;
 
   constructor(sim: QueueSimulation, random: Random) {
     this.sim = sim;
@@ -36,6 +37,7 @@ export class QueueChaos {
     if (scenario.interferes) {
       this.#repeat(1.5 * this.timeoutMs, [operateOnWin, operateOnRelease, operateTooLate]);
     }
+    if (scenario.meetsNamed) this.#repeat(0.5 * this.timeoutMs, [meetNamed]);
     if (scenario.restarts) this.#repeat(1.5 * this.timeoutMs, [restartWhileWriting]);
   }
 
@@ -99,9 +101,17 @@ export class QueueChaos {
 
   /** More often than not somebody who leads. */
   target(): Seat {
+    if (this.#victim !== undefined) return this.#victim;
     const { seats } = this.sim;
     const leading = seats.find(({ process }) => process?.believes() === true);
     return leading !== undefined && this.random.chance(0.75) ? leading : this.random.pick(seats);
+  }
+
+  /** A fault that is to hit this one. */
+  hit(victim: Seat, fault: Fault): void {
+    this.#victim = victim;
+    fault(this);
+    this.#victim = undefined;
   }
 
   follower(leading: Seat): Seat | undefined {
@@ -192,6 +202,8 @@ const isEntry = (request: Request) =>
   request.kind === 'write' && request.operations[0]?.type === 'create';
 const isDeletion = (request: Request) =>
   request.kind === 'write' && request.operations.some(({ type }) => type === 'delete');
+const isNaming = (request: Request) =>
+  isDeletion(request) && isWrite(request) && request.operations.length === 3;
 const isWrite = (request: Request) => request.kind === 'write';
 const isRead = (request: Request) => ['get', 'exists', 'children'].includes(request.kind);
 
@@ -724,7 +736,7 @@ function sicken(chaos: QueueChaos): void {
 // --- operators ---
 
 function operate(chaos: QueueChaos, contest = chaos.contest): void {
-  const { sim, random, timeoutMs } = chaos;
+  const { sim, random } = chaos;
   const { operator } = sim;
   const { plan } = random.pick(sim.seats);
   random.weighted<() => void>([
@@ -732,14 +744,18 @@ function operate(chaos: QueueChaos, contest = chaos.contest): void {
     [2, () => operator.ask(contest, { kind: 'vacate', force: true })],
     [3, () => operator.ask(contest, { kind: 'transfer', to: plan.id })],
     [2, () => drain(chaos, contest, chaos.target())],
-    [
-      1,
-      () => {
-        operator.ask(contest, { kind: 'end' });
-        chaos.later(random.next() * timeoutMs, () => operator.ask(contest, { kind: 'reopen' }));
-      },
-    ],
+    [1, () => end(chaos, contest)],
   ])();
+}
+
+function end(chaos: QueueChaos, contest = chaos.contest): void {
+  const { sim, random, timeoutMs } = chaos;
+  sim.operator.ask(contest, { kind: 'end' });
+  chaos.later(random.next() * timeoutMs, () => sim.operator.ask(contest, { kind: 'reopen' }));
+}
+
+function drainTarget(chaos: QueueChaos): void {
+  drain(chaos, chaos.contest, chaos.target());
 }
 
 function drain({ sim, random, timeoutMs }: QueueChaos, contest: Contested, seat: Seat): void {
@@ -822,6 +838,45 @@ function operateTooLate(chaos: QueueChaos): void {
     ? ({ kind: 'vacate', force } as const)
     : ({ kind: 'transfer', to: id } as const);
   sim.operator.ask(contest, command);
+}
+
+/** Something happens to a candidate while the leader before it names it. */
+function meetNamed(chaos: QueueChaos): void {
+  const { sim, random, contest } = chaos;
+  const leader = chaos.leaderOf(contest);
+  if (leader === undefined) return;
+  const { latencyMs } = sim.scenario.link;
+  const requestMs = random.between(3, 10) * latencyMs;
+  // Often between a read that was answered before the naming, and the write that follows from it.
+  const afterMs = random.pick([
+    2 * random.next() * requestMs,
+    requestMs + random.between(-3, 2) * latencyMs,
+  ]);
+  const meeting = random.weighted<Fault>([
+    [8, withdraw],
+    [2, leave],
+    [1, drainTarget],
+    [1, end],
+    [1, crash],
+    [1, stall],
+    [2, cutLink],
+    [1, cutOneServer],
+  ]);
+  const onSend = () => {
+    const [, next] = contest.guarantees.places();
+    const seat = sim.seats.find(
+      ({ process }) => process !== undefined && next !== undefined && process === sim.ownerOf(next),
+    );
+    if (seat === undefined) return;
+    chaos.later(afterMs, () => {
+      if (seat.process === undefined) return;
+      sim.coverage.count('successors that met something when they were named');
+      sim.trace.add(sim.world.nowMs, '*', `${meeting.name} meets ${seat.process.name}`);
+      chaos.hit(seat, meeting);
+    });
+  };
+  leader.link.armed.push({ meets: isNaming, fate: { requestMs, onSend } });
+  leader.resign();
 }
 
 /** A process dies while a write of it is on its way, and another begins under its id before that lands. */

@@ -313,15 +313,20 @@ export class QueueGuarantees {
     world.looking = false;
   }
 
-  /** Was named, and gave its place up without leading, undisturbed and on the same connection. */
+  /**
+   * Was named, and gave its place up without leading, undisturbed and on the same connection. Its mark
+   * was good: it is written again as soon as the connection is back.
+   */
   #hasDeclined(token: bigint): boolean {
     const { announcements, vanished, sim } = this;
     const named = announcements.get(token);
     if (named?.by === undefined || !named.isNaming || this.#begun.has(token)) return false;
     if (vanished.get(named.place) !== 'own') return false;
-    const { process } = named.by;
-    const calmSinceMs = Math.max(process.lastStateMs, process.host.lastDisturbedMs);
-    return process.alive && calmSinceMs < named.atMs - sim.scenario.timeoutMs;
+    const { process, timing } = named.by;
+    const markedMs = (2 * timing.operationTimeoutMs) / (1 - sim.scenario.drift);
+    const isConnected = process.lastStateMs < named.atMs - markedMs;
+    const isCalm = process.host.lastDisturbedMs < named.atMs - sim.scenario.timeoutMs;
+    return process.alive && isConnected && isCalm;
   }
 
   /** Why a term ended is judged by what really happened. */

@@ -85,6 +85,7 @@ const required: readonly string[] = [
   'successors named',
   'terms of named successors',
   'named successors that led at once',
+  'successors that met something when they were named',
 ];
 
 /** The place in a queue, on ZooKeeper. */

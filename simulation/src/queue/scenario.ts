@@ -68,6 +68,8 @@ export interface QueueScenario {
   readonly interferes: boolean;
   readonly restarts: boolean;
   readonly witnesses: boolean;
+  /** Successors meet something in the moment in which they are named. */
+  readonly meetsNamed: boolean;
   readonly hosts: readonly HostPlan[];
   readonly link: LinkPlan;
   readonly ensemble: EnsemblePlan;
@@ -162,6 +164,7 @@ export function drawQueueScenario(seed: number, always?: QueueScenario['layout']
     restarts: more.chance(0.2),
     // A lock has no write that gives it back for another.
     witnesses: always === undefined && new Random(seed, 9).chance(0.25),
+    meetsNamed: layout === 'incumbent' && new Random(seed, 10).chance(0.15),
     hosts,
     link: {
       latencyMs: shortestMs * random.pick([0.0002, 0.001, 0.003]),

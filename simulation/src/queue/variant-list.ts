@@ -679,4 +679,26 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
     ],
     breaks: ['ready'],
   },
+  {
+    name: 'queue: a candidate that was named while it left does not look whether it was',
+    edits: [
+      {
+        file: 'mechanisms/queue/contender.js',
+        find: 'const mark = standby?.nonce;',
+        replace: 'const mark = undefined;',
+      },
+    ],
+    breaks: ['clean'],
+  },
+  {
+    name: 'queue: a candidate that leaves deletes its place whatever the record says by then',
+    edits: [
+      {
+        file: 'backends/zookeeper/succession.js',
+        find: '.check(this.#path, version)\n                .delete(place.name)',
+        replace: '.delete(place.name)',
+      },
+    ],
+    breaks: ['clean'],
+  },
 ];

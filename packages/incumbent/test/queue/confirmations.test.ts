@@ -2,8 +2,10 @@
 import { setMaxListeners } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { ZooKeeperClient } from '../../src/backends/zookeeper/client.ts';
+import { ZooKeeperSession } from '../../src/backends/zookeeper/session.ts';
 import { readClocks } from '../../src/base/clock.ts';
-import { StoreUnsuitableError } from '../../src/base/errors.ts';
+import { OperationTimeoutError, StoreUnsuitableError } from '../../src/base/errors.ts';
 import type { Term } from '../../src/core/term.ts';
 import { Confirmations } from '../../src/mechanisms/queue/confirmations.ts';
 import type { Place, Presence, QueueSession } from '../../src/mechanisms/queue/store.ts';
@@ -337,3 +339,31 @@ it('a proof that is answered late does not make an older one of a newer', async 
   expect(asked).toHaveLength(2);
   expect(await third.confirming).toMatchObject({ monotonicMs: 2 });
 });
+
+it.each(['terms', 'next'] as const)(
+  'only for its terms a client leaves a silent server: %s',
+  async (share) => {
+    const clock = new SimulatedClock();
+    const left: number[] = [];
+    const silent = {
+      ...{ state: 'connected', session: { id: 1n }, onState: () => () => {} },
+      transaction: () => ({ check: () => {}, commit: untilAborted }),
+      leaveSilentServer: ({ silentForMs }: { readonly silentForMs: number }) =>
+        left.push(silentForMs),
+    };
+    const session = ZooKeeperSession.of(silent as unknown as ZooKeeperClient);
+    const place: Place = { name: '/e/1', token: 1n, session: 1n };
+    const confirmations = Confirmations.of(session, clock, share);
+    const confirming = confirmations.confirm(place, () => false, 1_000, never);
+    confirming.catch(() => {});
+    await clock.advance(1_000);
+    await expect(confirming).rejects.toThrow(OperationTimeoutError);
+    expect(left).toEqual(share === 'terms' ? [800] : []);
+  },
+);
+
+function untilAborted({ signal }: { readonly signal: AbortSignal }): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

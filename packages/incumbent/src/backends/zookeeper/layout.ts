@@ -148,7 +148,7 @@ function foreignCandidate(child: string, data: string): CandidateInfo {
 /** @param data of a place in the layout `incumbent` */
 export function markIn(data: string): SuccessorMark | undefined {
   const mark = objectIn(data)?.['successor'];
-  if (!isObject(mark)) return undefined;
+  if (!isObject(mark) || decodeCandidate(data) === undefined) return undefined;
   const { nonce, beliefMs, leaseMs, ready } = mark;
   if (typeof nonce !== 'string' || nonce === '' || !isDuration(beliefMs) || !isDuration(leaseMs)) {
     return undefined;

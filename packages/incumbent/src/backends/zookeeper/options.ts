@@ -57,8 +57,8 @@ export interface ZooKeeperOptions {
   readonly predecessorWait?: 'belief' | 'off';
   /**
    * Layout `incumbent` only. True: a leader that goes in order names the candidate behind it in the transaction that
-   * gives its place up, if both have this option. Experimental: a successor whose connection was lost shortly before
-   * may be named, and then its H is waited out and hooks run. Default false.
+   * gives its place up, if both have this option. Experimental: a candidate that has no connection at that moment may
+   * be named. Then its H is waited out, and hooks run for it. Default false.
    */
   readonly nameSuccessor?: boolean;
   /** How often a waiting candidate looks whether a notification was lost. Default 30 s. */

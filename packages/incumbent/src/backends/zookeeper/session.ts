@@ -84,7 +84,6 @@ export class ZooKeeperSession implements QueueSession {
       );
       return { there: places.filter((place) => !gone.has(place)), gone: [...gone] };
     } catch (error) {
-      this.leaveSilentServer(signal.reason);
       const refusal = refusalOf(error);
       // A refused transaction has no error in its header: the results of its operations
       // decide. It names the first refusal. The operations before that are not proved by
@@ -96,9 +95,8 @@ export class ZooKeeperSession implements QueueSession {
   }
 
   /**
-   * After a confirmation that had no answer in time. Belief is shorter than the time after which the
-   * client leaves a frozen server by itself.
-   * @param reason why the confirmation was aborted, if it was
+   * Belief is shorter than the time after which the client leaves a frozen server by itself.
+   * @param reason why a confirmation had no answer
    */
   leaveSilentServer(reason: unknown): void {
     if (!(reason instanceof OperationTimeoutError)) return;

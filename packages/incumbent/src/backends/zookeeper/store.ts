@@ -115,7 +115,7 @@ export class ZooKeeperStore implements QueueStore {
     this.#entered = this.#entered.concat(guid);
     const place = await this.#attempt(async () => {
       const prefix = `${this.#path}/${this.#layout.namePrefix(guid)}`;
-      const data = this.#layout.dataOf(entry.candidate, entry.mark);
+      const data = this.#layout.dataOf(entry.candidate);
       const options = { ephemeral: true, sequential: true, acl: this.#acl, signal };
       let made: { readonly path: string; readonly stat: NodeStat | null };
       try {

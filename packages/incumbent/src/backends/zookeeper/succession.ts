@@ -73,7 +73,10 @@ export class ZooKeeperSuccession implements Succession {
     } catch (error) {
       const index = refusalOf(error)?.index;
       if (index === indexOf.record) return { outcome: 'conflict' };
-      if (index === indexOf.place) return { outcome: 'gone' };
+      if (index === indexOf.place) {
+        this.#onGone(place);
+        return { outcome: 'gone' };
+      }
       if (index === indexOf.next) return { outcome: 'unfit' };
       throw storeError(error, this.#path);
     }
@@ -81,7 +84,7 @@ export class ZooKeeperSuccession implements Succession {
 
   async mark(
     place: Place,
-    entry: Entry,
+    { candidate, mark }: Parameters<Succession['mark']>[1],
     isOurs: (nonce: string) => boolean,
     signal: AbortSignal,
   ): Promise<boolean> {
@@ -89,7 +92,7 @@ export class ZooKeeperSuccession implements Succession {
       const { data, stat } = await this.#client.get(place.name, { signal });
       const found = markIn(data === null ? '' : text.decode(data));
       if (stat.czxid !== place.token || (found !== undefined && !isOurs(found.nonce))) return false;
-      const next = this.#layout.dataOf(entry.candidate, entry.mark);
+      const next = this.#layout.dataOf(candidate, mark);
       await this.#client.set(place.name, next, { version: stat.version, signal });
       return true;
     } catch (error) {

@@ -35,6 +35,7 @@ const known: Readonly<Record<Share, WeakMap<QueueSession, WeakMap<Clock, Confirm
  */
 export class Confirmations {
   readonly #session: QueueSession;
+  readonly #share: Share;
   readonly #clock: Clock;
   /** The places of all terms, and when the request was sent that last proved each of them. */
   readonly #proved: Map<Place, Instant> = new Map();
@@ -52,14 +53,15 @@ export class Confirmations {
     }
     let shared = byClock.get(clock);
     if (shared === undefined) {
-      shared = new Confirmations(session, clock);
+      shared = new Confirmations(session, clock, share);
       byClock.set(clock, shared);
     }
     return shared;
   }
 
-  private constructor(session: QueueSession, clock: Clock) {
+  private constructor(session: QueueSession, clock: Clock, share: Share) {
     this.#session = session;
+    this.#share = share;
     this.#clock = clock;
   }
 
@@ -162,6 +164,8 @@ export class Confirmations {
         return this.#ask(places, found, operation);
       });
     } catch (error) {
+      // A place that is next in line has no belief to lose.
+      if (this.#share === 'terms') this.#session.leaveSilentServer?.(error);
       for (const place of places) {
         if (!found.there.has(place) && !found.gone.has(place)) found.failed.set(place, error);
       }

@@ -48,8 +48,8 @@ interface Line {
   /** Tells when the election is over, in layouts that mark the end. */
   mark: Watched<boolean> | 'set' | undefined;
   readonly attempts: Attempts;
-  /** Undefined: the leader before us is not to name us. */
-  readonly standby: Standby | undefined;
+  /** Once we are next in line. Undefined: the leader before us is not to name us. */
+  standby: Standby | undefined;
   /** The record as it stood when an announcement was sent that had no answer (yet). */
   found: RecordReading | undefined;
   /** The time since which we have been first, monotonic. */
@@ -155,20 +155,21 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       own: undefined,
       mark: undefined,
       attempts: new Attempts(this.#memory.own, candidacy),
-      standby: this.#standby(),
+      standby: undefined,
       found: undefined,
       firstSinceMs: undefined,
       foundFirst: once ? reading.record : undefined,
     };
   }
 
-  #standby(): Standby | undefined {
+  #standBy(entry: Entry, place: Place): Standby | undefined {
     const { store, settings } = this.#parts;
     const { candidacy, once } = this.#campaign;
     const isUnusual = once || settings.delayAfterWinMs > 0 || !settings.waitsForPredecessor;
     if (store.succession === undefined || isUnusual) return undefined;
     const { ready } = candidacy.stateAtWin([]);
-    return new Standby(this.#parts, this.#memory, ready, () => this.#wakeup.raise());
+    const own = { entry, place, ready };
+    return new Standby(this.#parts, this.#memory, own, () => this.#wakeup.raise());
   }
 
   /** How long a candidate waits that is to stay out. It may be let in sooner. */
@@ -205,14 +206,8 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     const { candidacy, once } = this.#campaign;
     // Watched before there is a place, so that an end that is marked after that is noticed.
     await this.#watchMark(line);
-    const { standby } = line;
-    line.place ??= await this.#ask('entering', (operation) =>
-      store.enter(
-        standby ? { ...line.entry, mark: standby.markForEntry() } : line.entry,
-        operation,
-      ),
-    );
-    const { place } = line;
+    line.place ??= await this.#ask('entering', (operation) => store.enter(line.entry, operation));
+    const { place, standby } = line;
     if (store.session.isOver(place) || standby?.isLost === true) return this.#placeLost();
     const look = await this.#look();
     const index = look.names.indexOf(place.name);
@@ -231,7 +226,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
     if (index === 0) return this.#first(line, place, look);
     line.firstSinceMs = undefined;
     this.#memory.seeSomebodyBefore();
-    if (index === 1) standby?.begin(line.entry, place);
+    if (index === 1) line.standby ??= this.#standBy(line.entry, place);
     return once ? 'out' : this.#behind(line, place, look.names[index - 1] as string);
   }
 
@@ -382,6 +377,7 @@ export class QueueContender<Guard> implements Contender<QueueSeat<Guard>> {
       ...proof,
       entry: line.entry,
       place,
+      next: look.names[1],
       own: line.own,
       guard,
       state,

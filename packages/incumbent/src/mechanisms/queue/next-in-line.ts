@@ -2,19 +2,24 @@ import type { Scope } from '../../core/contest.ts';
 import { keepWatching } from './keep-watching.ts';
 import type { Entry, NextPlace, Place, QueueStore, Succession, Watched } from './store.ts';
 
+interface Parts {
+  readonly store: QueueStore;
+  readonly scope: Scope;
+  readonly succession: Succession;
+}
+
 /** Knows, while we lead, which place is behind ours. No other one ever comes between. */
 export class NextInLine {
-  readonly #store: QueueStore;
-  readonly #scope: Scope;
+  readonly #parts: Parts;
   readonly #place: Place;
   #name: string | undefined;
   #known: NextPlace | undefined;
-  #hasListed = false;
 
-  constructor(store: QueueStore, scope: Scope, place: Place) {
-    this.#store = store;
-    this.#scope = scope;
+  /** @param name the place behind ours, as it was when ours was seen to be the first */
+  constructor(parts: Parts, place: Place, name: string | undefined) {
+    this.#parts = parts;
     this.#place = place;
+    this.#name = name;
   }
 
   /** As it was read last. Undefined: there is none, or it has changed since. */
@@ -23,9 +28,11 @@ export class NextInLine {
   }
 
   /** Watches until `signal` aborts. */
-  watch(entry: Entry, succession: Succession, signal: AbortSignal): void {
-    void keepWatching(this.#scope, signal, {
-      watch: (operation) => this.#look(entry, succession, operation),
+  watch(entry: Entry, signal: AbortSignal): void {
+    // Since the place before ours has gone, nobody has told that candidate that it is next.
+    if (this.#name !== undefined) this.#wake(entry, signal);
+    void keepWatching(this.#parts.scope, signal, {
+      watch: (operation) => this.#look(operation),
       onValue: (next) => {
         this.#known = next;
         return true;
@@ -33,21 +40,13 @@ export class NextInLine {
     });
   }
 
-  async #look(
-    entry: Entry,
-    succession: Succession,
-    signal: AbortSignal,
-  ): Promise<Watched<NextPlace | undefined>> {
+  async #look(signal: AbortSignal): Promise<Watched<NextPlace | undefined>> {
+    const { store, succession } = this.#parts;
     this.#known = undefined;
     if (this.#name === undefined) {
-      this.#name = this.#behind(await this.#store.list(signal));
-      // Since the place before ours has gone, nobody has told it that it is next.
-      if (this.#name !== undefined && !this.#hasListed) this.#wake(entry, succession, signal);
-      this.#hasListed = true;
-    }
-    if (this.#name === undefined) {
-      const { value, changed, cancel } = await this.#store.watchList(signal);
-      this.#name = this.#behind(value);
+      const { value, changed, cancel } = await store.watchList(signal);
+      const index = value.indexOf(this.#place.name);
+      if (index >= 0) this.#name = value[index + 1];
       if (this.#name === undefined) return { value: undefined, changed, cancel };
       cancel();
     }
@@ -58,14 +57,10 @@ export class NextInLine {
     return { value: undefined, changed: Promise.resolve(), cancel: () => {} };
   }
 
-  #wake(entry: Entry, succession: Succession, signal: AbortSignal): void {
+  #wake(entry: Entry, signal: AbortSignal): void {
+    const { scope, succession } = this.#parts;
     succession.touch(this.#place, entry, signal).catch((error: unknown) => {
-      this.#scope.onTrouble('waking the next in line', error);
+      scope.onTrouble('waking the next in line', error);
     });
-  }
-
-  #behind(names: readonly string[]): string | undefined {
-    const index = names.indexOf(this.#place.name);
-    return index < 0 ? undefined : names[index + 1];
   }
 }

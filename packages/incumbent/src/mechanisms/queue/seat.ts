@@ -49,6 +49,8 @@ const firstReleasePauseMs = 50;
 export interface WonPlace<Guard> {
   readonly entry: Entry;
   readonly place: Place;
+  /** The place behind it, when it was seen to be the first. */
+  readonly next?: string | undefined;
   /** A watch on the place that is set already. */
   readonly own: Watched<boolean> | undefined;
   readonly guard: Guard;
@@ -108,7 +110,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
    * Set when the place was given up before the work has settled. Tells whether the place is gone.
    */
   #left: Promise<boolean> | undefined;
-  #next: NextInLine | undefined;
+  readonly #next: NextInLine | undefined;
   #events: SeatEvents | undefined;
   #stopWatching: AbortController | undefined;
   #stopListening: (() => void) | undefined;
@@ -141,6 +143,9 @@ export class QueueSeat<Guard> implements Seat<Guard> {
     this.predecessor = predecessorIn(record, won.attempts.wrote(record));
     this.#confirmations = Confirmations.of(store.session, scope.clock);
     this.#confirmations.add(won.place, won.sentAt);
+    const { succession } = store;
+    if (succession === undefined || !settings.waitsForPredecessor) return;
+    this.#next = new NextInLine({ store, scope, succession }, won.place, won.next);
   }
 
   attach(events: SeatEvents): void {
@@ -164,11 +169,7 @@ export class QueueSeat<Guard> implements Seat<Guard> {
       onEndMark: () => void this.#onEndMark(),
     };
     watchSeat({ store: this.#store, scope: this.#scope }, seat, news, stop.signal);
-    const { succession } = this.#store;
-    if (succession !== undefined && this.#settings.waitsForPredecessor) {
-      this.#next = new NextInLine(this.#store, this.#scope, this.#place);
-      this.#next.watch(this.#entry, succession, stop.signal);
-    }
+    this.#next?.watch(this.#entry, stop.signal);
     this.#deliver();
     if (session.isOver(this.#place)) events.onLost('session-expired');
     else if (session.isSuspended) this.#onSuspended(events);

@@ -1,6 +1,6 @@
 import { Belief } from '../../base/belief.ts';
 import type { Instant } from '../../base/clock.ts';
-import { sleep } from '../../base/wait.ts';
+import { Wakeup } from '../../base/wait.ts';
 import type { QueueRecord } from '../../record/queue-record.ts';
 import { askBounded } from './ask.ts';
 import { requireQuorum } from './candidate-checks.ts';
@@ -12,6 +12,14 @@ import type { Entry, Place, SuccessorMark } from './store.ts';
 /** How many nonces of one place are known as ours: late writes of more than that do not land. */
 const mostDrawn = 64;
 
+/** Our place, which is next in line. */
+interface OwnPlace {
+  readonly entry: Entry;
+  readonly place: Place;
+  /** As in the record. */
+  readonly ready: false | undefined;
+}
+
 /** A confirmation that is young enough to lead by. */
 export interface YoungProof {
   readonly sentAt: Instant;
@@ -20,23 +28,26 @@ export interface YoungProof {
 }
 
 /**
- * The side of a candidate that the leader before it may name. Its mark is good for one connection to
- * the store: a copy of this process has another one, and so never leads by the same mark. While the
- * candidate is next in line, its place is confirmed as that of a leader.
+ * The side of a candidate that the leader before it may name. While the candidate is next in line, its
+ * place has a mark, and is confirmed as that of a leader. A mark is good for one connection to the
+ * store: a copy of this process has another one, and so never leads by the same mark.
  */
 export class Standby {
   readonly #parts: Pick<QueueParts<unknown>, 'store' | 'scope'>;
   readonly #memory: QueueMemory;
-  readonly #ready: false | undefined;
+  readonly #own: OwnPlace;
   readonly #onLost: () => void;
+  readonly #wakeup = new Wakeup();
   readonly #stopListening: () => void;
   /** The last nonces that were drawn for this place. */
   #drawn: readonly string[] = [];
   #mark: SuccessorMark | undefined;
   /** The nonce that is known to stand in the place. */
   #written: string | undefined;
-  #keeping: AbortController | undefined;
+  readonly #keeping = new AbortController();
   #proof: YoungProof | undefined;
+  /** Confirmations must have been sent after this, by the monotonic clock. */
+  #freshFromMs = Number.NEGATIVE_INFINITY;
   #isLost = false;
   #isLeft = false;
 
@@ -44,27 +55,21 @@ export class Standby {
   constructor(
     parts: Pick<QueueParts<unknown>, 'store' | 'scope'>,
     memory: QueueMemory,
-    ready: false | undefined,
+    own: OwnPlace,
     onLost: () => void,
   ) {
     this.#parts = parts;
     this.#memory = memory;
-    this.#ready = ready;
+    this.#own = own;
     this.#onLost = onLost;
     // Whatever the event: what comes after it comes over another connection.
-    this.#stopListening = parts.store.session.onEvent(() => {
+    this.#stopListening = parts.store.session.onEvent((event) => {
       this.#drop(true);
+      // The old mark may be named until there is another one.
+      if (event === 'restored') this.#wakeup.raise();
       if (this.#isLeft) this.#stopListening();
     });
-  }
-
-  /** The mark for a place that is about to be made. */
-  markForEntry(): SuccessorMark {
-    // An earlier attempt may have made the place, with an earlier mark.
-    const isFirst = this.#drawn.length === 0;
-    const mark = this.#mark ?? this.#draw();
-    if (isFirst) this.#written = mark.nonce;
-    return mark;
+    void this.#keep();
   }
 
   /** The nonce with which the leader may name this place. Undefined: with none that counts. */
@@ -90,16 +95,9 @@ export class Standby {
       : undefined;
   }
 
-  /** Our place is next in line. From now on it is confirmed. */
-  begin(entry: Entry, place: Place): void {
-    if (this.#keeping !== undefined) return;
-    this.#keeping = new AbortController();
-    void this.#keep(entry, place, this.#keeping.signal);
-  }
-
   /** The place is to be given up. Until it is, or the connection is lost, the mark stays good. */
   leave(): void {
-    this.#keeping?.abort();
+    this.#keeping.abort();
     this.#isLeft = true;
   }
 
@@ -113,7 +111,7 @@ export class Standby {
   #draw(): SuccessorMark {
     const { uniqueId, timing } = this.#parts.scope;
     const { beliefMs, leaseMs } = timing;
-    const mark = { nonce: uniqueId(), beliefMs, leaseMs, ready: this.#ready };
+    const mark = { nonce: uniqueId(), beliefMs, leaseMs, ready: this.#own.ready };
     this.#memory.addMark(mark.nonce);
     this.#drawn = [...this.#drawn, mark.nonce].slice(-mostDrawn);
     this.#mark = mark;
@@ -124,18 +122,21 @@ export class Standby {
     const mark = this.#mark;
     this.#mark = undefined;
     this.#proof = undefined;
+    this.#freshFromMs = this.#parts.scope.clock.monotonicMs();
     if (mark !== undefined) this.#memory.dropMark(mark.nonce, isForeign);
   }
 
-  async #keep(entry: Entry, place: Place, signal: AbortSignal): Promise<void> {
+  async #keep(): Promise<void> {
     const { store, scope } = this.#parts;
+    const { place } = this.#own;
+    const { signal } = this.#keeping;
     const { clock, timing, onTrouble } = scope;
     const confirmations = Confirmations.of(store.session, clock, 'next');
     let dueMs = Number.NEGATIVE_INFINITY;
     try {
       while (!signal.aborted) {
         try {
-          const sentAt = await this.#confirm(confirmations, entry, place, signal);
+          const sentAt = await this.#confirm(confirmations, signal);
           if (signal.aborted) return;
           if (sentAt === undefined) {
             this.#isLost = true;
@@ -148,7 +149,8 @@ export class Standby {
           onTrouble('confirming the next place', error);
           dueMs = clock.monotonicMs() + timing.renewEveryMs;
         }
-        await sleep(clock, Math.max(0, dueMs - clock.monotonicMs()), signal, true).catch(() => {});
+        const waitMs = dueMs - clock.monotonicMs();
+        await this.#wakeup.wait(clock, waitMs, signal, true).catch(() => {});
       }
     } finally {
       confirmations.delete(place);
@@ -156,25 +158,20 @@ export class Standby {
   }
 
   /** @returns undefined when the place is gone, or another process has it as well */
-  async #confirm(
-    confirmations: Confirmations,
-    entry: Entry,
-    place: Place,
-    signal: AbortSignal,
-  ): Promise<Instant | undefined> {
+  async #confirm(confirmations: Confirmations, signal: AbortSignal): Promise<Instant | undefined> {
     const { store, scope } = this.#parts;
+    const { entry, place } = this.#own;
     requireQuorum(store.session);
     const mark = this.#mark ?? this.#draw();
     if (this.#written !== mark.nonce) {
-      const marked = { ...entry, mark };
       const isOurs = (nonce: string) => this.#drawn.includes(nonce);
       const isMarked = await askBounded(scope, 'marking a place', signal, async (operation) =>
-        store.succession?.mark(place, marked, isOurs, operation),
+        store.succession?.mark(place, { ...entry, mark }, isOurs, operation),
       );
       if (isMarked !== true) return undefined;
       this.#written = mark.nonce;
     }
-    const fromMs = this.#proof?.sentAt.monotonicMs ?? Number.NEGATIVE_INFINITY;
+    const fromMs = this.#proof?.sentAt.monotonicMs ?? this.#freshFromMs;
     const sentAt = await confirmations.confirm(
       place,
       ({ monotonicMs }) => monotonicMs > fromMs,

@@ -26,8 +26,6 @@ export interface Entry {
   /** Unique for ever, `[A-Za-z0-9_-]{1,40}`. */
   readonly guid: string;
   readonly candidate: CandidateInfo;
-  /** The leader before it may name it. Written with the place. */
-  readonly mark?: SuccessorMark | undefined;
 }
 
 /** By this the data of a place says that its candidate may be named as the successor. */
@@ -116,6 +114,8 @@ export interface QueueSession {
    * least one that was gone. Rejects when nothing was learnt.
    */
   confirm(places: readonly Place[], signal: AbortSignal): Promise<Presence>;
+  /** A proof for terms had no answer in time: the reason is that timeout. */
+  leaveSilentServer?(reason: unknown): void;
   /**
    * True once the session of this place is known to be over, by the word or the clock
    * of either side.
@@ -248,13 +248,13 @@ export interface Succession {
     signal: AbortSignal,
   ): Promise<CommitResult | { readonly outcome: 'unfit' }>;
   /**
-   * Writes another mark into our place, unless another process has written there.
+   * Writes this mark into our place, unless another process has written there.
    * @param isOurs whether a nonce that is found there was drawn by the caller
    * @returns false when the place is gone, or another process has it as well
    */
   mark(
     place: Place,
-    entry: Entry,
+    marked: Pick<Entry, 'candidate'> & { readonly mark: SuccessorMark },
     isOurs: (nonce: string) => boolean,
     signal: AbortSignal,
   ): Promise<boolean>;
