@@ -441,7 +441,7 @@ export class Coordinator<Shard> {
     if (!spell.isNoting) spell.next = next;
     // With the grants that were sent just now: each write of the record counts from here on.
     const { names } = this.#context.options;
-    this.#head.note(spell.floorsOf(slots), names.size);
+    this.#head.note(spell.floorsOf(slots), spell.tokenFloor, names.size);
     const isNoted = next.size === 0 && names.size <= this.#head.noted.numbers;
     if (spell.isNoting || isNoted) return;
     spell.isNoting = true;

@@ -62,6 +62,7 @@ export class HeadRecord implements Extension<Head | undefined> {
   #record: LeaseRecord | undefined;
   #wantedSlots = 0;
   #wantedFloors: ReadonlyMap<number, bigint> | undefined;
+  #wantedTop = 0n;
   #wantedNumbers = 0;
   #noted: Pick<Head, 'floors' | 'numbers'> = nothing;
   #isNewList = false;
@@ -101,9 +102,13 @@ export class HeadRecord implements Extension<Head | undefined> {
     await term.proclaim({});
   }
 
-  /** Each write from here on says that the slots may have these tokens, and names these numbers. */
-  note(floors: ReadonlyMap<number, bigint>, numbers: number): void {
+  /**
+   * Each write from here on says that the slots may have these tokens, and names these numbers.
+   * @param tokenFloor no token that is given from here on is this one or lower
+   */
+  note(floors: ReadonlyMap<number, bigint>, tokenFloor: bigint, numbers: number): void {
     this.#wantedFloors = floors;
+    this.#wantedTop = highestOf([this.#wantedTop, tokenFloor, ...floors.values()]);
     this.#wantedNumbers = numbers;
   }
 
@@ -131,6 +136,7 @@ export class HeadRecord implements Extension<Head | undefined> {
       list: this.#list,
       slots: Math.max(head.slots, this.#wantedSlots),
       floors: this.#wantedFloors ?? head.floors,
+      top: highestOf([head.top, this.#wantedTop]),
       numbers: Math.max(head.numbers, this.#wantedNumbers),
       pins: pinsIn(head.pins, head.list, this.#list),
     };
@@ -167,6 +173,10 @@ export class HeadRecord implements Extension<Head | undefined> {
   }
 
   get #first(): Head {
-    return { slots: 0, list: this.#list, pins: new Map(), ...nothing };
+    return { slots: 0, list: this.#list, pins: new Map(), top: 0n, ...nothing };
   }
+}
+
+function highestOf(tokens: readonly bigint[]): bigint {
+  return tokens.reduce((highest, token) => (token > highest ? token : highest), 0n);
 }

@@ -28,7 +28,7 @@ export class Spell {
   doubtsUntilMs: number = Number.NEGATIVE_INFINITY;
   /** No shard that stands nowhere is granted before then, monotonic. */
   doubtsUnknownUntilMs: number = Number.NEGATIVE_INFINITY;
-  tokenFloor = 0n;
+  tokenFloor: bigint;
   /** The last look that began before all slots had the seal. */
   sealedAtLook: number | undefined;
   /** Shards had owners before this term. */
@@ -56,9 +56,7 @@ export class Spell {
     this.sinceMs = sinceMs;
     this.numbers = head?.numbers ?? 0;
     this.#floors = head?.floors ?? new Map();
-    for (const floor of this.#floors.values()) {
-      if (floor > this.tokenFloor) this.tokenFloor = floor;
-    }
+    this.tokenFloor = head?.top ?? 0n;
   }
 
   /** The first look of this term. */

@@ -351,6 +351,31 @@ describe('a list of names', () => {
     expect(group.troubles).toEqual([]);
   });
 
+  test('a shard has a higher token than before although its slot and its coordinator are gone', async () => {
+    let list = ['acme', 'globex'];
+    const tell = { name: 'queues', shards: async () => list };
+    const [a, b] = [open('a', tell), open('b', tell)];
+    await group.clock.advance('20s');
+    expect(group.store.record('queues')?.holding?.candidate.id).toBe('a');
+    const [kept] = b.owned();
+    list = [kept!];
+    await group.clock.advance('20s');
+    list = [kept!, 'hooli'];
+    await group.clock.advance('20s');
+    expect(a.owned()).toEqual(['hooli']);
+    const before = spells.at(-1)!.term.token;
+    // The highest token stands in this slot alone, and no shard is granted after it is lost.
+    list = [kept!];
+    await group.clock.advance('20s');
+    group.store.put(`queues/${group.slotOf('a')}`, undefined);
+    await group.clock.advance('60s');
+    await settledWith(group, a.close());
+    list = [kept!, 'hooli'];
+    await group.clock.advance('30s');
+    expect(b.owned()).toEqual([kept, 'hooli']);
+    expect(spells.at(-1)!.term.token).toBeGreaterThan(before);
+  });
+
   test('that cannot be told, or has no name in it, stays as it is', async () => {
     let told: () => unknown = () => ['acme', 'globex'];
     const a = open('a', { shards: () => told() as string[] });
