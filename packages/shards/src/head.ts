@@ -66,6 +66,9 @@ export class HeadRecord implements Extension<Head | undefined> {
   #wantedNumbers = 0;
   #noted: Pick<Head, 'floors' | 'numbers'> = nothing;
   #isNewList = false;
+  #readsSent = 0;
+  /** Reads up to this one may show less than is known. */
+  #readTaken = 0;
   /** Called after a read or write that shows other requests of operators. */
   onRequests: () => void = () => {};
 
@@ -143,19 +146,24 @@ export class HeadRecord implements Extension<Head | undefined> {
   }
 
   onWritten(written: Extended<Head | undefined>): void {
+    this.#readTaken = this.#readsSent;
     this.#note(written);
     if (written.record?.holding !== undefined) this.#noted = written.state ?? nothing;
     this.#isNewList = false;
   }
 
-  onReading(): true {
-    return true;
+  onReading(): number {
+    this.#readsSent += 1;
+    return this.#readsSent;
   }
 
-  onRead(read: Extended<Head | undefined>, isRead: unknown): LeaseRecord | undefined {
+  onRead(read: Extended<Head | undefined>, sent: unknown): LeaseRecord | undefined {
     const { record, state } = read;
-    // A record that comes with a hint may be old.
-    if (isRead === true) this.#note(read);
+    // A record that comes with a hint may be old, and so may one that was asked for before.
+    if (typeof sent === 'number' && sent > this.#readTaken) {
+      this.#readTaken = sent;
+      this.#note(read);
+    }
     if (state !== undefined && !this.#isNewList) requireList(this.#name, this.#list, state.list);
     return record;
   }
