@@ -65,7 +65,9 @@ export class HeadRecord implements Extension<Head | undefined> {
   #wantedTop = 0n;
   #wantedNumbers = 0;
   #noted: Pick<Head, 'floors' | 'numbers'> = nothing;
-  #isNewList = false;
+  /** The last term whose list was refused, and the one whose list no process has any more. */
+  #refused: bigint | undefined;
+  #abandoned: bigint | undefined;
   #readsSent = 0;
   /** Reads up to this one may show less than is known. */
   #readTaken = 0;
@@ -94,9 +96,19 @@ export class HeadRecord implements Extension<Head | undefined> {
     return this.#noted;
   }
 
-  /** No process with the old list is alive: the next win writes the own one. */
+  /**
+   * No process with the list that was refused is alive: the next win writes the own one, unless another
+   * process wins before.
+   */
   takeOver(): void {
-    this.#isNewList = true;
+    this.#abandoned = this.#refused;
+  }
+
+  /** @throws ListDiffersError */
+  #requireList({ token }: LeaseRecord, { list }: Head): void {
+    if (token === this.#abandoned) return;
+    this.#refused = token;
+    requireList(this.#name, this.#list, list);
   }
 
   /** Resolves when the record is known to show that there are so many slots. */
@@ -134,7 +146,7 @@ export class HeadRecord implements Extension<Head | undefined> {
       this.#wantedNumbers = 0;
       this.#noted = nothing;
     }
-    if (!this.#isNewList) requireList(this.#name, this.#list, head.list);
+    if (record !== undefined) this.#requireList(record, head);
     return {
       list: this.#list,
       slots: Math.max(head.slots, this.#wantedSlots),
@@ -149,7 +161,7 @@ export class HeadRecord implements Extension<Head | undefined> {
     this.#readTaken = this.#readsSent;
     this.#note(written);
     if (written.record?.holding !== undefined) this.#noted = written.state ?? nothing;
-    this.#isNewList = false;
+    this.#abandoned = undefined;
   }
 
   onReading(): number {
@@ -164,7 +176,7 @@ export class HeadRecord implements Extension<Head | undefined> {
       this.#readTaken = sent;
       this.#note(read);
     }
-    if (state !== undefined && !this.#isNewList) requireList(this.#name, this.#list, state.list);
+    if (record !== undefined && state !== undefined) this.#requireList(record, state);
     return record;
   }
 

@@ -66,3 +66,15 @@ test('a read that was sent before a write and is answered after it sets nothing 
   await early;
   expect(head.head?.top).toBe(9n);
 });
+
+test('a list of others that was found abandoned is replaced, but not one that was written since', async () => {
+  stored = { record: recordOf(1n, other), version: 1 };
+  await expect(lease.read(signal)).rejects.toThrow(ListDiffersError);
+  head.takeOver();
+  // Another process with that list has won meanwhile.
+  stored = { record: recordOf(2n, other), version: 2 };
+  await expect(lease.read(signal)).rejects.toThrow(ListDiffersError);
+  head.takeOver();
+  await win();
+  expect(head.head?.list).toEqual(own);
+});
