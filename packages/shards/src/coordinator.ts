@@ -175,13 +175,11 @@ export class Coordinator<Shard> {
     const which = owned === undefined ? 'The shards that stand in no other slot' : 'Its shards';
     const list = owned === undefined || owned.length === 0 ? '' : ` (${owned.join(', ')})`;
     const name = this.#context.slotName(slot.number);
-    const why =
-      `the slot "${name}" cannot be read, so its process stops. ${which}${list} wait for one ` +
-      `lease, and then go to other processes. ${
-        slot.canReplace
-          ? 'The record is replaced by then'
-          : 'The record cannot be replaced: delete it by hand'
-      }`;
+    const why = slot.canReplace
+      ? `the slot "${name}" cannot be read, so its process stops. ${which}${list} wait for one ` +
+        'lease, and then go to other processes. The record is replaced by then'
+      : `the slot "${name}" cannot be read, and its version is not known. ${which}${list} stay ` +
+        'where they are: delete the record by hand once its process has stopped';
     return new ElectionError('RECORD_DAMAGED', why, { cause: error });
   }
 
@@ -327,11 +325,14 @@ export class Coordinator<Shard> {
     }
   }
 
-  /** A record that cannot be read is replaced, once its holder cannot believe any more. */
+  /**
+   * A record that cannot be read is replaced, once its holder cannot believe any more. Only that write
+   * proves that its holder has not renewed since.
+   */
   #repair(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
     const { clock, timing, names } = this.#context.options;
     for (const slot of slots) {
-      if (slot.damage === undefined || slot.isWriting) continue;
+      if (slot.damage === undefined || !slot.canReplace || slot.isWriting) continue;
       const leftMs = this.#longestMs(slots) - slot.spoiltMs;
       if (leftMs > 0) {
         due(leftMs);
@@ -342,13 +343,9 @@ export class Coordinator<Shard> {
       const holder = record.holding?.candidate.id;
       const vacant = vacated(record, false, { nonce: uniqueId(), wallMs: clock.wallMs() });
       const left = state !== undefined && holder !== undefined ? ranOut(state, holder) : state;
-      if (slot.canReplace) {
-        const empty = newSlot(seal, spell.slots, names.list);
-        this.#write(slot, left === undefined ? empty : sealed(left, seal, spell.slots), vacant);
-        due(slot.pausedUntilMs - clock.monotonicMs());
-      } else if (holder !== undefined) {
-        [slot.record, slot.state] = [vacant, left];
-      }
+      const empty = newSlot(seal, spell.slots, names.list);
+      this.#write(slot, left === undefined ? empty : sealed(left, seal, spell.slots), vacant);
+      due(slot.pausedUntilMs - clock.monotonicMs());
     }
   }
 
@@ -399,7 +396,8 @@ export class Coordinator<Shard> {
     const doubts = nowMs < spell.doubtsUnknownUntilMs;
     if (doubts) due(spell.doubtsUnknownUntilMs - nowMs);
     const { lost } = spell;
-    if (lost !== undefined) due(spell.lostUntilMs - nowMs);
+    // A slot that cannot be read is waited for after that. Each look tells.
+    if (spell.lostUntilMs > nowMs) due(spell.lostUntilMs - nowMs);
     const writes = plan({
       ...{ seal, slots: spell.slots, ledger: ledgerOf(slots) },
       ...this.#list.shardsOf(spell, slots),

@@ -82,7 +82,9 @@ export class Spell {
     for (const [number, { below, untilMs }] of this.#lost) {
       const slot = slots[number - 1];
       const isShown = slot !== undefined && highestOf(slot) >= below;
-      if (isShown || nowMs >= untilMs) this.#lost.delete(number);
+      // The holder of a slot that cannot be read here may read it, and renew it.
+      const isOver = nowMs >= untilMs && slot?.damage === undefined;
+      if (isShown || isOver) this.#lost.delete(number);
     }
   }
 
@@ -103,7 +105,7 @@ export class Spell {
     return { below, but: this.#seenLive };
   }
 
-  /** When no lost grant counts any more, monotonic. */
+  /** When no lost grant counts any more, if all slots can be read. Monotonic. */
   get lostUntilMs(): number {
     return Math.max(...[...(this.#lost?.values() ?? [])].map(({ untilMs }) => untilMs));
   }
