@@ -1,5 +1,5 @@
 import type { Term } from 'incumbent';
-import { ElectionError, RecordDamagedError } from 'incumbent';
+import { ElectionError, RecordDamagedError, RecordTooNewError } from 'incumbent';
 import type { LeaseRecord, Reading } from 'incumbent/backend';
 import { drainOf, emptyLeaseRecord, uniqueId, vacated, Wakeup } from 'incumbent/internal';
 import { encodeSlot } from './codec.ts';
@@ -153,8 +153,9 @@ export class Coordinator<Shard> {
           if (reading instanceof Error) throw reading;
           slot.learn(reading, look);
         } catch (error) {
-          if (!(error instanceof RecordDamagedError)) onTrouble('reading a slot', error);
-          else this.#spoil(slot, error, look, reading);
+          if (error instanceof RecordTooNewError) this.#spoil(slot, error, look, error);
+          else if (error instanceof RecordDamagedError) this.#spoil(slot, error, look, reading);
+          else onTrouble('reading a slot', error);
         }
       }
     } finally {
@@ -162,7 +163,7 @@ export class Coordinator<Shard> {
     }
   }
 
-  /** Only the shards of this slot stop. */
+  /** Only the shards of this slot stop. A record of a newer release is not replaced. */
   #spoil(slot: SeenSlot, error: Error, look: number, reading: Reading | Error): void {
     const { onTrouble } = this.#context.options;
     if (!slot.spoil(error, look, reading instanceof Error ? undefined : reading)) return;
@@ -175,6 +176,12 @@ export class Coordinator<Shard> {
     const which = owned === undefined ? 'The shards that stand in no other slot' : 'Its shards';
     const list = owned === undefined || owned.length === 0 ? '' : ` (${owned.join(', ')})`;
     const name = this.#context.slotName(slot.number);
+    if (error instanceof RecordTooNewError) {
+      const why =
+        `the slot "${name}" is of a newer release. ${which}${list} stay where they are until a process ` +
+        'of that release coordinates: update this one';
+      return new ElectionError('RECORD_TOO_NEW', why, { cause: error });
+    }
     const why = slot.canReplace
       ? `the slot "${name}" cannot be read, so its process stops. ${which}${list} wait for one ` +
         'lease, and then go to other processes. The record is replaced by then'

@@ -284,3 +284,36 @@ describe('a slot without a version that can be read by its holder alone', () => 
     await expectNoMoves(victim);
   });
 });
+
+test('a slot of a newer release stops its own shards alone, and a coordinator that begins goes on', async () => {
+  const next = await beforeTheNext();
+  const victim = next === 'b' ? 'c' : 'b';
+  const name = `queues/${group.slotOf(victim)}`;
+  const owned = [...group.members.get(victim)!.owned()];
+  const { shards = '', ...rest } = group.store.record(name)!;
+  const newer = Buffer.from(shards, 'base64');
+  // Its first field is the format.
+  newer[1] = 2;
+  ways.get(victim)!.outage = 'silent';
+  const put = () => group.store.put(name, { ...rest, shards: newer.toString('base64') });
+  put();
+  for (const id of [next, victim]) ways.get(id)!.release('swap');
+  const { length: before } = group.terms;
+  for (let steps = 0; steps < 40; steps += 1) {
+    await group.clock.advance('1s');
+    put();
+    expect(group.ownedTwice()).toEqual([]);
+  }
+  expect(leader()).toBe(next);
+  const begun = group.terms.slice(before).map(({ term }) => term.shard);
+  // Those of the former coordinator have another owner.
+  expect(begun).toHaveLength(4);
+  expect(begun.some((shard) => owned.includes(shard))).toBe(false);
+  expect(group.troubles.filter((text) => text.startsWith('reading a slot'))).toEqual([
+    expect.stringContaining(`the slot "${name}" is of a newer release`),
+  ]);
+  // An operator deletes it after all.
+  group.store.put(name, undefined);
+  await group.clock.advance('60s');
+  expect(group.counts()).toMatchObject({ [next]: 12 });
+});
