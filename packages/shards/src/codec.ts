@@ -158,6 +158,9 @@ function distancesOf(entries: readonly Pick<Entry, 'shard'>[]): readonly number[
   return entries.map(({ shard }, i) => shard - (entries[i - 1]?.shard ?? 0));
 }
 
+/** One for all: a process may know many thousands of entries. */
+const nobodyElse: readonly Unfenced[] = [];
+
 function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonly Entry[] {
   const toFence = new Map<number, Unfenced[]>();
   for (const { shard, id, token } of unfenced) {
@@ -176,7 +179,7 @@ function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonl
       if (distance < 0 || shard >= mostNumbers || entries.has(shard)) {
         throw damaged(location, `shard ${shard}`);
       }
-      entries.set(shard, { shard, token, state, unfenced: toFence.get(shard) ?? [] });
+      entries.set(shard, { shard, token, state, unfenced: toFence.get(shard) ?? nobodyElse });
     }
   }
   return [...entries.values()].sort((a, b) => a.shard - b.shard);

@@ -7,7 +7,7 @@ import {
   NotLeadingError,
   TermEndedError,
 } from 'incumbent';
-import { bounded, Deferred, onAbort, toJson } from 'incumbent/internal';
+import { bounded, Deferred, toJson } from 'incumbent/internal';
 import type { ShardFenceHook, ShardTerm, Stay } from './shard-term.ts';
 import type { Entry } from './slot.ts';
 
@@ -23,12 +23,12 @@ export interface WorkSettings<Shard> {
   readonly onTrouble: (what: string, error: unknown) => void;
 }
 
-/** Told by a work to the member that runs it. */
+/** Told by all works of a stay to the stay. A process may have many thousands of them. */
 export interface WorkEvents {
   /** The leaders before were fenced, so the work begins. */
-  onFenced(): void;
+  onFenced(entry: Entry): void;
   /** The work has settled, and its belief is over. */
-  onSettled(): void;
+  onSettled(entry: Entry): void;
 }
 
 /** The work for one shard, from the confirmed grant until it has settled: stop, settle, end of belief. */
@@ -57,18 +57,14 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   }
 
   /** Runs the hooks for the owners before, then the work. Never rejects. */
-  async run({ unfenced }: Entry, events: WorkEvents): Promise<void> {
-    const forget = onAbort(this.#stay.signal, () => {
-      const { reason } = this.#stay.signal;
-      this.stop(reason instanceof TermEndedError ? reason.reason : 'withdrawn', reason);
-    });
+  async run(entry: Entry, events: WorkEvents): Promise<void> {
     try {
-      await this.#fence(unfenced);
+      await this.#fence(entry.unfenced);
       // This process may have stood still in a hook, and no timer has said so yet.
       if (!this.#stay.isLeading()) this.stop('stalled');
       if (!this.signal.aborted) {
         this.#has = 'begun';
-        events.onFenced();
+        events.onFenced(entry);
         await this.#settings.own(this.shard, this);
       }
       this.stop('work-finished');
@@ -78,11 +74,10 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       }
       this.stop('work-failed', error);
     } finally {
-      forget();
       // Before anything is written: the next owner may begin as soon as the record says so.
       this.#has = 'settled';
       this.#stopTimer?.cancel();
-      events.onSettled();
+      events.onSettled(entry);
       this.#ended?.resolve();
     }
   }
