@@ -1,7 +1,8 @@
 import type { Clock } from 'incumbent';
 import { createElection, InvalidOptionError } from 'incumbent';
+import { leaseBackend } from 'incumbent/backend';
 import { memory } from 'incumbent/memory';
-import type { HeldOperation } from 'incumbent/testing';
+import type { HeldOperation, SimulatedConnection } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsView, ShardTerm } from '../src/index.ts';
 import { createShards, ListDiffersError } from '../src/index.ts';
@@ -88,6 +89,29 @@ describe('processes', () => {
     // R is 3 s. The coordinator's election takes as many, in the process that leads it.
     expect(way.sent.swap - swap).toBeLessThanOrEqual(2 * 21);
   });
+});
+
+test('a process that does not coordinate looks five times in a lease, however often a session makes it renew', async () => {
+  const way = group.store.connect();
+  // As on ZooKeeper, where a renewal raises no hint.
+  const onSession = (connection: SimulatedConnection) => ({
+    backend: leaseBackend<undefined>({
+      ...{ kind: 'simulated', description: 'a simulated store', guard: () => undefined },
+      limits: { sessionTimeoutMs: 15_000 },
+      openStore({ election }) {
+        const { read, swap } = connection.open(election);
+        return { read, swap };
+      },
+    }),
+  });
+  const a = group.join('a', onSession(group.store.connect()));
+  group.join('b', onSession(way));
+  expect(a.timing.renewEveryMs).toBe(1_500);
+  await group.clock.advance('40s');
+  const { read } = way.sent;
+  await group.clock.advance('60s');
+  expect(way.sent.read - read).toBeLessThanOrEqual(21);
+  expect(group.counts()).toEqual({ a: 6, b: 6 });
 });
 
 describe('the work of a shard', () => {
