@@ -309,7 +309,9 @@ export class Coordinator<Shard> {
     );
     if (isMissing && highest > 0n) untilMs = Math.max(untilMs, nowMs + leaseMs);
     // Nothing is granted while it doubts, so one skip is enough for all that was lost meanwhile.
-    if (untilMs > nowMs && spell.doubtsUntilMs <= nowMs) spell.tokenFloor = highest + lostTokens;
+    if (untilMs > nowMs && spell.doubtsUntilMs <= nowMs) {
+      spell.tokenFloor = nextTokenIn(ledgerOf(slots), spell.tokenFloor) + lostTokens;
+    }
     spell.doubtsUntilMs = Math.max(spell.doubtsUntilMs, untilMs);
     // A shard that was owned once stands somewhere. Its entry may have been lost before this term.
     if (spell.sawTokens) spell.doubtsUnknownUntilMs = spell.sinceMs + leaseMs;

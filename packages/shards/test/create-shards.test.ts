@@ -400,6 +400,27 @@ describe('a list of names', () => {
     expect(spells.at(-1)!.term.token).toBeGreaterThan(before);
   });
 
+  test('a shard has a higher token than before however often its slot is lost', async () => {
+    let list = ['acme', 'globex'];
+    const tell = { name: 'queues', shards: async () => list };
+    const [a, b] = [open('a', tell), open('b', tell)];
+    await group.clock.advance('20s');
+    const [kept] = b.owned();
+    let before = 1n;
+    for (let losses = 0; losses < 3; losses += 1) {
+      list = [kept!];
+      await group.clock.advance('20s');
+      group.store.put(`queues/${group.slotOf('a')}`, undefined);
+      await group.clock.advance('60s');
+      list = [kept!, 'hooli'];
+      await group.clock.advance('20s');
+      expect(a.owned()).toEqual(['hooli']);
+      const { token } = spells.at(-1)!.term;
+      expect(token).toBeGreaterThan(before);
+      before = token;
+    }
+  });
+
   test('that cannot be told, or has no name in it, stays as it is', async () => {
     let told: () => unknown = () => ['acme', 'globex'];
     const a = open('a', { shards: () => told() as string[] });
