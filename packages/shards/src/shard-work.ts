@@ -33,9 +33,7 @@ export interface WorkEvents {
 
 /** The work for one shard, from the confirmed grant until it has settled: stop, settle, end of belief. */
 export class ShardWork<Shard> implements ShardTerm<Shard> {
-  readonly name: string;
   readonly shard: Shard;
-  readonly candidate: string;
   readonly token: bigint;
   readonly #stay: Stay;
   readonly #settings: WorkSettings<Shard>;
@@ -46,9 +44,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   #stopTimer: Timer | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
-    this.name = settings.name;
     this.shard = shard;
-    this.candidate = settings.candidate;
     this.token = token;
     this.#stay = stay;
     this.#settings = settings;
@@ -56,8 +52,17 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
     setMaxListeners(0, this.#stopped.signal);
   }
 
+  get name(): string {
+    return this.#settings.name;
+  }
+
+  get candidate(): string {
+    return this.#settings.candidate;
+  }
+
   /** Runs the hooks for the owners before, then the work. Never rejects. */
   async run(entry: Entry, events: WorkEvents): Promise<void> {
+    let work: unknown;
     try {
       await this.#fence(entry.unfenced);
       // This process may have stood still in a hook, and no timer has said so yet.
@@ -65,21 +70,29 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       if (!this.signal.aborted) {
         this.#has = 'begun';
         events.onFenced(entry);
-        await this.#settings.own(this.shard, this);
+        work = this.#settings.own(this.shard, this);
       }
-      this.stop('work-finished');
-    } catch (error) {
-      if (!this.#isOwnEnd(error)) {
-        this.#settings.onTrouble(`the work of shard ${this.shard}`, error);
-      }
-      this.stop('work-failed', error);
-    } finally {
-      // Before anything is written: the next owner may begin as soon as the record says so.
-      this.#has = 'settled';
-      this.#stopTimer?.cancel();
-      events.onSettled(entry);
-      this.#ended?.resolve();
+    } catch (thrown) {
+      this.#settle(entry, events, { thrown });
+      return;
     }
+    // Nothing of this function is kept while the work lasts.
+    void Promise.resolve(work).then(
+      () => this.#settle(entry, events),
+      (thrown: unknown) => this.#settle(entry, events, { thrown }),
+    );
+  }
+
+  #settle(entry: Entry, events: WorkEvents, error?: { readonly thrown: unknown }): void {
+    if (error !== undefined && !this.#isOwnEnd(error.thrown)) {
+      this.#settings.onTrouble(`the work of shard ${this.shard}`, error.thrown);
+    }
+    this.stop(error === undefined ? 'work-finished' : 'work-failed', error?.thrown);
+    // Before anything is written: the next owner may begin as soon as the record says so.
+    this.#has = 'settled';
+    this.#stopTimer?.cancel();
+    events.onSettled(entry);
+    this.#ended?.resolve();
   }
 
   /** The first reason stays. The shard is owned until the work has settled. */
