@@ -117,7 +117,7 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
   },
   {
     name: 'shards: a slot that was set back frees its shards for the next coordinator',
-    from: 300,
+    from: 1390,
     edits: [
       {
         file: 'spell.js',
