@@ -198,6 +198,7 @@ class ShardsHandle implements Shards {
       ...{ weight: resolved.weight, zone: resolved.zone, campaign: campaignOf(options) },
       settings: {
         ...{ name, clock, own, onUnclean: resolved.onUnclean },
+        manual: options.ready === 'manual',
         candidate: candidate.id,
         stopTimeoutMs: this.timing.stopTimeoutMs,
         hookTimeoutMs: resolved.hookTimeoutMs,

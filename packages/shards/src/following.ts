@@ -91,6 +91,7 @@ export class OwnerElection implements Followed {
     if (owner === undefined) return { state: 'vacant', sinceUnixMs };
     const { id, addresses, slot } = owner;
     const leader = { id, incarnation: `${slot} ${token}`, addresses, metadata: {} };
-    return { state: 'led', leader, ready: true, token, sinceUnixMs };
+    const ready = directory?.unready.has(number) !== true;
+    return { state: 'led', leader, ready, token, sinceUnixMs };
   }
 }

@@ -4,6 +4,7 @@ import {
   describeEnd,
   ElectionError,
   formatDuration,
+  MisuseError,
   NotLeadingError,
   TermEndedError,
 } from 'incumbent';
@@ -18,6 +19,8 @@ export interface WorkSettings<Shard> {
   readonly clock: Clock;
   readonly stopTimeoutMs: number;
   readonly hookTimeoutMs: number;
+  /** Each work says itself when it is ready. */
+  readonly manual: boolean;
   readonly own: (shard: Shard, term: ShardTerm<Shard>) => Promise<unknown> | unknown;
   readonly onUnclean: readonly ShardFenceHook<Shard>[];
   readonly onTrouble: (what: string, error: unknown) => void;
@@ -27,6 +30,8 @@ export interface WorkSettings<Shard> {
 export interface WorkEvents {
   /** The leaders before were fenced, so the work begins. */
   onFenced(): void;
+  /** The record shall show that the work is ready. */
+  onReady(): void;
   /** The work has settled, and its belief is over. */
   onSettled(): void;
 }
@@ -44,6 +49,9 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   /** Made when it is asked for: most works are never waited for. */
   #ended: Deferred<void> | undefined;
   #stopTimer: Timer | undefined;
+  /** Resolves when the record shows that the work is ready. Undefined: it has not said so. */
+  #shownReady: Deferred<void> | undefined;
+  #tellReady: () => void = () => {};
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
     this.name = settings.name;
@@ -62,6 +70,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       const { reason } = this.#stay.signal;
       this.stop(reason instanceof TermEndedError ? reason.reason : 'withdrawn', reason);
     });
+    this.#tellReady = () => events.onReady();
     try {
       await this.#fence(unfenced);
       // This process may have stood still in a hook, and no timer has said so yet.
@@ -151,6 +160,37 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
 
   remaining(): number {
     return this.#has === 'begun' ? this.#stay.remaining() : 0;
+  }
+
+  async ready(): Promise<void> {
+    const { manual } = this.#settings;
+    if (!manual) {
+      throw new MisuseError(
+        "term.ready() needs the option ready: 'manual'. Without it a shard is ready when its work begins",
+      );
+    }
+    this.signal.throwIfAborted();
+    if (this.#shownReady === undefined) {
+      this.#shownReady = new Deferred();
+      this.#tellReady();
+    }
+    const shown = this.#shownReady.promise;
+    await new Promise<void>((resolve, reject) => {
+      const forget = onAbort(this.signal, () => reject(this.signal.reason));
+      void shown.then(() => {
+        forget();
+        resolve();
+      });
+    });
+  }
+
+  /** The record shows that it is ready. */
+  onShownReady(): void {
+    this.#shownReady?.resolve();
+  }
+
+  get isReady(): boolean {
+    return this.#has === 'begun' && (!this.#settings.manual || this.#shownReady !== undefined);
   }
 
   resign(): void {

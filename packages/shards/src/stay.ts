@@ -7,7 +7,7 @@ import type { ShardTerm } from './shard-term.ts';
 import type { WorkSettings } from './shard-work.ts';
 import { ShardWork } from './shard-work.ts';
 import type { Presence, ShardList, SlotState } from './slot.ts';
-import { absent, fenced, givenUp, isLive, leftBehind, presented, ranOut } from './slot.ts';
+import { absent, fenced, givenUp, isLive, leftBehind, presented, ranOut, readied } from './slot.ts';
 
 export interface StayOptions<Shard> {
   readonly slotName: string;
@@ -40,6 +40,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** The last token of each shard whose end the record has shown. An entry never comes back from there. */
   readonly #ended = new Map<number, bigint>();
   readonly #fenced = new Map<number, bigint>();
+  /** Shards whose work is ready, with their tokens, until the record is known to say so. */
+  readonly #ready = new Map<number, bigint>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
   readonly #waiters: (() => void)[] = [];
@@ -49,8 +51,9 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
 
   constructor(options: StayOptions<Shard>) {
     this.#options = options;
-    const { weight, zone } = options;
-    this.#presence = { joined: false, leaving: false, weight, zone };
+    const { weight, zone, settings } = options;
+    const { manual } = settings;
+    this.#presence = { joined: false, leaving: false, weight, zone, manual };
   }
 
   // --- for the member ---
@@ -141,7 +144,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   #changed(state: SlotState): SlotState {
     if (this.#term === undefined) return state;
     const own = presented(state, this.#presence, this.#options.list);
-    return givenUp(fenced(own, this.#fenced), this.#gaveUp);
+    return givenUp(readied(fenced(own, this.#fenced), this.#ready), this.#gaveUp);
   }
 
   get isLost(): boolean {
@@ -216,6 +219,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
       }
       const work = this.#works.get(shard);
       if (work !== undefined) {
+        if (entry.ready === true && this.#ready.delete(shard)) work.onShownReady();
         if (entry.state === 'asked') work.stop('handed-over');
         continue;
       }
@@ -237,6 +241,12 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
         onFenced: () => {
           if (entry.unfenced.length > 0) this.#fenced.set(shard, entry.token);
           this.#options.onChange();
+        },
+        onReady: () => {
+          this.#ready.set(shard, entry.token);
+          // A term that is confirmed while its work stops must not become ready by that.
+          begun.signal.addEventListener('abort', () => this.#ready.delete(shard), { once: true });
+          this.wake();
         },
         onSettled: () => {
           this.#works.delete(shard);

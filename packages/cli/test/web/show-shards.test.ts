@@ -23,7 +23,7 @@ function statusOf(owners: readonly (readonly [slot: number, token: bigint] | und
     owner(shard) {
       const [slot, token] = owners[Number(shard)] ?? [];
       if (slot === undefined || token === undefined) return undefined;
-      return { id: `host-${slot}`, slot, addresses: [], token };
+      return { id: `host-${slot}`, slot, addresses: [], token, ready: true };
     },
   } satisfies ToldStatus;
 }

@@ -68,12 +68,14 @@ function termOf(own: ShardTerm<unknown>, election: string): Term {
   const term: Pick<
     Term,
     'election' | 'token' | 'signal' | 'isReady' | 'isLeading' | 'remaining' | 'assertLeading'
-  > = {
-    ...{ election, token, signal },
-    isReady: true,
+  > & { readonly ended: Promise<void> } = {
+    ...{ election, token, signal, ended },
+    get isReady() {
+      return own.isReady;
+    },
     isLeading: () => own.isLeading(),
     remaining: () => own.remaining(),
     assertLeading: (minMs) => own.assertLeading(minMs),
   };
-  return { ...term, ended } as unknown as Term;
+  return term as unknown as Term;
 }
