@@ -188,6 +188,23 @@ test('a stay that ends stops the program, and no shard is given up before it is 
   await until(() => works.every(({ state }) => state === 'given up'));
 });
 
+test('any number of shards wait for the end of a program, without a warning of Node', async () => {
+  const warnings: string[] = [];
+  const note = ({ message }: Error) => warnings.push(message);
+  process.on('warning', note);
+  onTestFinished(() => void process.off('warning', note));
+  const { own, started, until } = setUp();
+  const works = Array.from({ length: 20 }, (_, shard) => own(shard));
+  const program = await started();
+  await until(() => program.shards.length === works.length);
+  for (const work of works) work.end('withdrawn');
+  program.ends();
+  await until(() => works.every(({ state }) => state === 'given up'));
+  // Node tells warnings in the next turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(warnings).toEqual([]);
+});
+
 test('a program that came to its own end keeps its shards until this process leaves', async () => {
   const { form, own, started, until } = setUp();
   const work = own(1);

@@ -1,4 +1,5 @@
 /** `run --shards` without `--per-shard`: one program, which is told of the shards of this process. */
+import { setMaxListeners } from 'node:events';
 import type { ShardTerm } from '@incumbent/shards';
 import type { TermEndedError } from 'incumbent';
 import { formatDuration } from 'incumbent';
@@ -117,6 +118,8 @@ class Life {
   constructor(options: ToldProgramOptions, file: ShardListFile) {
     this.#options = options;
     this.#file = file;
+    // Each shard waits for it.
+    setMaxListeners(0, this.#over.signal);
     this.over = this.#begun.promise.then(() => this.#live());
     this.over.catch(() => {});
   }
