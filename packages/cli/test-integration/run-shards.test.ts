@@ -207,6 +207,32 @@ test.concurrent('programs of a frozen run are dead before their shards go to ano
   expect(faultsOf(lab)).toEqual([]);
 });
 
+test.concurrent('with --listen it tells its health, its shards and its metrics', async ({
+  lab,
+}) => {
+  const { settings, program, owns } = on(lab, `file:${lab.store}`, '30s');
+  const a = lab.run('A', program(), settings('--listen', '127.0.0.1:0'));
+  const { url } = await a.event('listening');
+  const get = async (path: string) => {
+    const response = await fetch(`${url}${path}`);
+    return [response.status, await response.text()] as const;
+  };
+  await owns({ A: shards });
+  await allWork(lab);
+  expect(await get('/healthz')).toEqual([200, 'ok\n']);
+  const [, status] = await get('/status');
+  expect(JSON.parse(status)).toEqual({
+    ...{ healthy: true, shards: 'tenants', member: 'A', leaving: false },
+    ...{ owns: shards, owned: [0, 1, 2, 3, 4, 5, 6, 7] },
+  });
+  const [, metrics] = await get('/metrics');
+  expect(metrics).toContain(`incumbent_shards_owned{shards="tenants"} ${shards}`);
+  expect(metrics).toContain('incumbent_build_info');
+  expect(metrics).toContain('incumbent_leading{election="tenants/slot"} 1');
+  expect(metrics).not.toMatch(/tenants\/\d/);
+  expect(await get('/leader')).toEqual([404, 'there is /healthz, /status and /metrics\n']);
+});
+
 test.concurrent('a program that ends by itself ends its run, unless it is to be restarted', async ({
   lab,
 }) => {
