@@ -3,6 +3,9 @@
  * and runs the simulation on it until the variant is found. One that is not found is a failure, and
  * so is one whose patch no longer fits. Words on the command line choose variants by name. With
  * `--background` at the lowest priority, until standard input ends.
+ *
+ * The seed that found a variant last time is tried first: it stands in `variants.json`, which `--save`
+ * writes. Where it no longer finds it, or with `--fresh`, the hunt begins at the first seed.
  */
 import {
   cpSync,
@@ -31,7 +34,10 @@ interface Hunted {
 }
 
 interface Outcome extends Hunted {
+  /** As many as were tried. */
   readonly seeds: number;
+  /** The one that found it. */
+  readonly seed?: number | undefined;
   readonly found: string | undefined;
   readonly problem: string | undefined;
 }
@@ -41,6 +47,8 @@ const { values, positionals } = parseArgs({
     library: { type: 'string' },
     seeds: { type: 'string', default: '2000' },
     background: { type: 'boolean', default: false },
+    fresh: { type: 'boolean', default: false },
+    save: { type: 'boolean', default: false },
   },
   allowPositionals: true,
 });
@@ -49,6 +57,11 @@ const background = values.background ? untilInputEnds() : undefined;
 const mostSeeds = Number(values.seeds);
 const built = distOf(values.library === undefined ? {} : { incumbent: resolve(values.library) });
 const root = fileURLToPath(new URL('../../', import.meta.url));
+/** By the name of a variant: the seed that found it. */
+const rememberedFile = join(root, 'simulation/variants.json');
+const remembered: Readonly<Record<string, number>> = values.fresh
+  ? {}
+  : (JSON.parse(readFileSync(rememberedFile, 'utf8')) as Record<string, number>);
 const scratch = mkdtempSync(join(tmpdir(), 'incumbent-variants-'));
 const startMs = performance.now();
 const all: readonly Hunted[] = mechanisms.flatMap((mechanism) =>
@@ -70,7 +83,10 @@ try {
       const outcome = await hunt(hunted, join(scratch, String(index)));
       outcomes[index] = outcome;
       const { found = outcome.problem } = outcome;
-      process.stderr.write(`${hunted.variant.name}: ${found} after ${outcome.seeds} seeds\n`);
+      const seed = outcome.seed === undefined ? '' : ` (seed ${outcome.seed})`;
+      process.stderr.write(
+        `${hunted.variant.name}: ${found} after ${outcome.seeds} seeds${seed}\n`,
+      );
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, work));
@@ -78,37 +94,48 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 report();
+if (values.save) save();
 
 /** Runs seeds on a broken library until one of its promises is broken. */
 async function hunt(hunted: Hunted, directory: string): Promise<Outcome> {
-  const { mechanism, variant } = hunted;
-  const { foundFirst = [] } = mechanism;
-  const copies = copyPackages(mechanism, directory);
+  const copies = copyPackages(hunted.mechanism, directory);
   const problem = patch(hunted, copies);
   if (problem !== undefined) return { ...hunted, seeds: 0, found: undefined, problem };
   const runner = new SeedRunner(copies, background);
   try {
-    const { hashes, failed } = await runner.run({
-      mechanism: mechanism.name,
-      from: variant.from ?? 1,
-      seeds: mostSeeds,
-      stopAtFirst: true,
-      ignored: foundFirst.filter((guarantee) => !variant.breaks.includes(guarantee)),
-    });
-    const seeds = hashes.length;
-    const found = failed[0]?.violation?.guarantee;
-    if (found === undefined) return { ...hunted, seeds, found, problem: 'NOT FOUND' };
-    if (variant.breaks.includes(found)) return { ...hunted, seeds, found, problem: undefined };
-    const message = failed[0]?.violation?.message;
-    return {
-      ...hunted,
-      seeds,
-      found,
-      problem: `expected ${variant.breaks.join(' or ')}: ${message}`,
-    };
+    const seed = remembered[hunted.variant.name];
+    if (seed !== undefined) {
+      const again = await trySeeds(runner, hunted, seed, 1);
+      if (again.problem === undefined) return again;
+    }
+    return await trySeeds(runner, hunted, hunted.variant.from ?? 1, mostSeeds);
   } finally {
     await runner.close();
   }
+}
+
+async function trySeeds(
+  runner: SeedRunner,
+  hunted: Hunted,
+  from: number,
+  seeds: number,
+): Promise<Outcome> {
+  const { mechanism, variant } = hunted;
+  const { foundFirst = [] } = mechanism;
+  const { hashes, failed } = await runner.run({
+    mechanism: mechanism.name,
+    from,
+    seeds,
+    stopAtFirst: true,
+    ignored: foundFirst.filter((guarantee) => !variant.breaks.includes(guarantee)),
+  });
+  const [first] = failed;
+  const found = first?.violation?.guarantee;
+  const outcome = { ...hunted, seeds: hashes.length, seed: first?.seed, found };
+  if (found === undefined) return { ...outcome, problem: 'NOT FOUND' };
+  if (variant.breaks.includes(found)) return { ...outcome, problem: undefined };
+  const message = first?.violation?.message;
+  return { ...outcome, problem: `expected ${variant.breaks.join(' or ')}: ${message}` };
 }
 
 /** They lie as installed packages do, so that one copy imports the other by its name. */
@@ -150,6 +177,14 @@ function patch({ mechanism, variant }: Hunted, copies: Copies): string | undefin
     );
   }
   return undefined;
+}
+
+/** Variants that were not chosen keep their seeds, and one that was taken out is forgotten. */
+function save(): void {
+  const found = outcomes.filter(({ problem }) => problem === undefined);
+  const foundBy = new Map(found.map(({ variant, seed }) => [variant.name, seed]));
+  const seeds = all.map(({ variant: { name } }) => [name, foundBy.get(name) ?? remembered[name]]);
+  writeFileSync(rememberedFile, `${JSON.stringify(Object.fromEntries(seeds), null, 2)}\n`);
 }
 
 function report(): void {

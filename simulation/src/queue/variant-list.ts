@@ -29,7 +29,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
         replace: "this.#client.state === 'connected' ? undefined : transaction.commit({ signal }),",
       },
     ],
-    breaks: s1,
+    breaks: [...s1, 'revoked'],
   },
   {
     name: 'queue: belief by session arithmetic',
@@ -318,7 +318,7 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
           'return { sentAt: readClocks(scope.clock), shown: next, version: result.version };',
       },
     ],
-    breaks: s1,
+    breaks: [...s1, 'revoked'],
   },
   {
     name: 'queue: a confirmation of an old session counted',
@@ -420,6 +420,8 @@ export const queueVariants: readonly Variant<keyof typeof queueGuarantees>[] = [
   },
   {
     name: 'queue: drains ignored',
+    // Seed 26 finds it by another guarantee: the hook runs for a successor that is drained and never led.
+    from: 27,
     edits: [
       {
         file: 'mechanisms/queue/contender.js',
