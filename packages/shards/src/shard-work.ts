@@ -51,7 +51,8 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   #stopTimer: Timer | undefined;
   /** Resolves when the record shows that the work is ready. Undefined: it has not said so. */
   #shownReady: Deferred<void> | undefined;
-  #tellReady: () => void = () => {};
+  /** Undefined: it is ready when it begins. */
+  #tellReady: (() => void) | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
     this.name = settings.name;
@@ -70,7 +71,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
       const { reason } = this.#stay.signal;
       this.stop(reason instanceof TermEndedError ? reason.reason : 'withdrawn', reason);
     });
-    this.#tellReady = () => events.onReady();
+    if (this.#settings.manual) this.#tellReady = () => events.onReady();
     try {
       await this.#fence(unfenced);
       // This process may have stood still in a hook, and no timer has said so yet.
@@ -163,8 +164,8 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   }
 
   async ready(): Promise<void> {
-    const { manual } = this.#settings;
-    if (!manual) {
+    const tell = this.#tellReady;
+    if (tell === undefined) {
       throw new MisuseError(
         "term.ready() needs the option ready: 'manual'. Without it a shard is ready when its work begins",
       );
@@ -172,7 +173,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
     this.signal.throwIfAborted();
     if (this.#shownReady === undefined) {
       this.#shownReady = new Deferred();
-      this.#tellReady();
+      tell();
     }
     const shown = this.#shownReady.promise;
     await new Promise<void>((resolve, reject) => {
@@ -190,7 +191,9 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   }
 
   get isReady(): boolean {
-    return this.#has === 'begun' && (!this.#settings.manual || this.#shownReady !== undefined);
+    return (
+      this.#has === 'begun' && (this.#tellReady === undefined || this.#shownReady !== undefined)
+    );
   }
 
   resign(): void {

@@ -40,8 +40,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** The last token of each shard whose end the record has shown. An entry never comes back from there. */
   readonly #ended = new Map<number, bigint>();
   readonly #fenced = new Map<number, bigint>();
-  /** Shards whose work is ready, with their tokens, until the record is known to say so. */
-  readonly #ready = new Map<number, bigint>();
+  /** Shards whose work is ready, until the record is known to say so. */
+  readonly #ready = new Set<number>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
   readonly #waiters: (() => void)[] = [];
@@ -144,7 +144,17 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   #changed(state: SlotState): SlotState {
     if (this.#term === undefined) return state;
     const own = presented(state, this.#presence, this.#options.list);
-    return givenUp(readied(fenced(own, this.#fenced), this.#ready), this.#gaveUp);
+    return givenUp(readied(fenced(own, this.#fenced), this.#readyTokens()), this.#gaveUp);
+  }
+
+  /** Without those that are told to stop: a term must not become ready while its work stops. */
+  #readyTokens(): ReadonlyMap<number, bigint> {
+    const tokens = new Map<number, bigint>();
+    for (const shard of this.#ready) {
+      const work = this.#works.get(shard);
+      if (work?.signal.aborted === false) tokens.set(shard, work.token);
+    }
+    return tokens;
   }
 
   get isLost(): boolean {
@@ -243,14 +253,13 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
           this.#options.onChange();
         },
         onReady: () => {
-          this.#ready.set(shard, entry.token);
-          // A term that is confirmed while its work stops must not become ready by that.
-          begun.signal.addEventListener('abort', () => this.#ready.delete(shard), { once: true });
+          this.#ready.add(shard);
           this.wake();
         },
         onSettled: () => {
           this.#works.delete(shard);
           this.#fenced.delete(shard);
+          this.#ready.delete(shard);
           this.#gaveUp.set(shard, entry.token);
           this.wake();
           for (const resolve of this.#waiters.splice(0)) resolve();
