@@ -171,35 +171,68 @@ describe.skipIf(noZooKeeper !== undefined)('leases of ZooKeeper', () => {
     await store.close?.();
   });
 
-  test('256 reads are sent before the first is answered, behind one question to the leader', async () => {
-    let underWay = 0;
-    let most = 0;
-    const sent = new Map<string, number>();
-    const counting = new Proxy(client, {
-      get(target, name, receiver) {
-        const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== 'function') return value;
-        return (...given: unknown[]) => {
-          const result: unknown = value.apply(target, given);
-          if (!(result instanceof Promise)) return result === target ? receiver : result;
-          sent.set(String(name), (sent.get(String(name)) ?? 0) + 1);
-          underWay += 1;
-          most = Math.max(most, underWay);
-          return result.finally(() => {
-            underWay -= 1;
-          });
-        };
-      },
+  describe('256 reads are sent before the first is answered, behind one question to the leader', () => {
+    /** @param instead methods that the client has instead of its own */
+    async function readsOf(of: ZooKeeper, instead: Readonly<Record<string, unknown>> = {}) {
+      let underWay = 0;
+      let most = 0;
+      const sent = new Map<string, number>();
+      const counting = new Proxy(of, {
+        get(target, name, receiver) {
+          const value: unknown = Reflect.get(name in instead ? instead : target, name, target);
+          if (typeof value !== 'function') return value;
+          return (...given: unknown[]) => {
+            const result: unknown = value.apply(target, given);
+            if (!(result instanceof Promise)) return result === target ? receiver : result;
+            sent.set(String(name), (sent.get(String(name)) ?? 0) + 1);
+            underWay += 1;
+            most = Math.max(most, underWay);
+            return result.finally(() => {
+              underWay -= 1;
+            });
+          };
+        },
+      });
+      const counted = zookeeper(counting);
+      const written = open(backend, 'counted/70');
+      if ((await written.read(never)).record === undefined) {
+        await put(written, withShards('counted/70', 'n'));
+      }
+      const stores = Array.from({ length: 256 }, (_, i) => open(counted, `counted/${i}`));
+      const look = async () => {
+        sent.clear();
+        most = 0;
+        const readings = (await counted.leases?.readAll(stores, never)) ?? [];
+        const found = readings.flatMap((each, i) =>
+          'record' in each && each.record !== undefined ? [[i, each.record.nonce]] : [],
+        );
+        expect([readings.length, ...found]).toEqual([256, [70, 'n']]);
+        return [Object.fromEntries(sent), most];
+      };
+      return [await look(), await look()];
+    }
+
+    test('64 in a request', async () => {
+      const one = [{ sync: 1, multiRead: 4 }, 5];
+      expect(await readsOf(client)).toEqual([one, one]);
     });
-    const counted = zookeeper(counting);
-    const stores = Array.from({ length: 256 }, (_, i) => open(counted, `counted/${i}`));
-    const readings = await counted.leases?.readAll(stores, never);
-    expect(readings).toHaveLength(256);
-    expect([...sent]).toEqual([
-      ['sync', 1],
-      ['get', 256],
-    ]);
-    expect(most).toBe(257);
+
+    test('each by itself, where the client has no such request', async () => {
+      const one = [{ sync: 1, get: 256 }, 257];
+      expect(await readsOf(client, { multiRead: undefined })).toEqual([one, one]);
+    });
+
+    test('each by itself, after the client has said once that the server is too old', async () => {
+      const { connectionString } = server;
+      await using old = await connect(connectionString, { compatibility: '3.5' });
+      const refuse = () =>
+        Promise.reject(Object.assign(new Error('no'), { code: 'UNIMPLEMENTED' }));
+      for (const told of [readsOf(old), readsOf(client, { multiRead: refuse })]) {
+        const [first, second] = await told;
+        expect(first?.[0]).toEqual({ sync: 1, multiRead: 4, get: 256 });
+        expect(second).toEqual([{ sync: 1, get: 256 }, 257]);
+      }
+    });
   });
 
   test('an election cannot be where the leases are', () => {

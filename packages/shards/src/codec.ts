@@ -168,6 +168,9 @@ function distancesOf(entries: readonly Pick<Entry, 'shard'>[]): readonly number[
   return entries.map(({ shard }, i) => shard - (entries[i - 1]?.shard ?? 0));
 }
 
+/** One for all: a process may know many thousands of entries. */
+const nobodyElse: readonly Unfenced[] = [];
+
 function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonly Entry[] {
   const toFence = new Map<number, Unfenced[]>();
   for (const { shard, id, token } of unfenced) {
@@ -189,7 +192,7 @@ function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonl
       if (distance < 0 || shard >= mostNumbers || entries.has(shard)) {
         throw damaged(location, `shard ${shard}`);
       }
-      const entry = { shard, token, state, unfenced: toFence.get(shard) ?? [] };
+      const entry = { shard, token, state, unfenced: toFence.get(shard) ?? nobodyElse };
       entries.set(shard, isReady ? { ...entry, ready: true } : entry);
     }
   }
@@ -210,6 +213,8 @@ export interface Head {
    * given that token. So a slot that shows a lower one may have been set back.
    */
   readonly floors: ReadonlyMap<number, bigint>;
+  /** No slot has a higher token, nor had one that was lost since. Never falls, as floors do. */
+  readonly top: bigint;
   /** So many numbers were given to names, or are about to be. Written before a shard with one is granted. */
   readonly numbers: number;
   readonly pins: Pins;
@@ -250,13 +255,8 @@ const headCodec: Codec<HeadMessage> = message<HeadMessage>({
   numbers: field(8, int32),
 });
 
-export function encodeHead({ slots, list, floors, numbers, pins }: Head): Uint8Array {
-  let top = 0n;
-  let last = 0;
-  for (const [slot, token] of floors) {
-    if (token > top) top = token;
-    if (slot > last) last = slot;
-  }
+export function encodeHead({ slots, list, floors, top, numbers, pins }: Head): Uint8Array {
+  const last = Math.max(0, ...floors.keys());
   const behind = Array.from({ length: last }, (_, i) => {
     const token = floors.get(i + 1);
     return token === undefined ? 0n : top - token + 1n;
@@ -281,7 +281,7 @@ export function decodeHead(source: Uint8Array, location: string): Head {
     if (distance > 0n) floors.set(i + 1, top - distance + 1n);
   }
   const pins = pinsOf(read.pins, location);
-  return { slots, list: { count, digest }, floors, numbers, pins };
+  return { slots, list: { count, digest }, floors, top, numbers, pins };
 }
 
 function pinGroupsOf(pins: Pins): readonly PinMessage[] {

@@ -1,5 +1,5 @@
 import type { Term } from 'incumbent';
-import { ElectionError, RecordDamagedError } from 'incumbent';
+import { ElectionError, RecordDamagedError, RecordTooNewError } from 'incumbent';
 import type { LeaseRecord, Reading } from 'incumbent/backend';
 import { drainOf, emptyLeaseRecord, uniqueId, vacated, Wakeup } from 'incumbent/internal';
 import { encodeSlot } from './codec.ts';
@@ -153,8 +153,9 @@ export class Coordinator<Shard> {
           if (reading instanceof Error) throw reading;
           slot.learn(reading, look);
         } catch (error) {
-          if (!(error instanceof RecordDamagedError)) onTrouble('reading a slot', error);
-          else this.#spoil(slot, error, look, reading);
+          if (error instanceof RecordTooNewError) this.#spoil(slot, error, look, error);
+          else if (error instanceof RecordDamagedError) this.#spoil(slot, error, look, reading);
+          else onTrouble('reading a slot', error);
         }
       }
     } finally {
@@ -162,7 +163,7 @@ export class Coordinator<Shard> {
     }
   }
 
-  /** Only the shards of this slot stop. */
+  /** Only the shards of this slot stop. A record of a newer release is not replaced. */
   #spoil(slot: SeenSlot, error: Error, look: number, reading: Reading | Error): void {
     const { onTrouble } = this.#context.options;
     if (!slot.spoil(error, look, reading instanceof Error ? undefined : reading)) return;
@@ -175,13 +176,17 @@ export class Coordinator<Shard> {
     const which = owned === undefined ? 'The shards that stand in no other slot' : 'Its shards';
     const list = owned === undefined || owned.length === 0 ? '' : ` (${owned.join(', ')})`;
     const name = this.#context.slotName(slot.number);
-    const why =
-      `the slot "${name}" cannot be read, so its process stops. ${which}${list} wait for one ` +
-      `lease, and then go to other processes. ${
-        slot.canReplace
-          ? 'The record is replaced by then'
-          : 'The record cannot be replaced: delete it by hand'
-      }`;
+    if (error instanceof RecordTooNewError) {
+      const why =
+        `the slot "${name}" is of a newer release. ${which}${list} stay where they are until a process ` +
+        'of that release coordinates: update this one';
+      return new ElectionError('RECORD_TOO_NEW', why, { cause: error });
+    }
+    const why = slot.canReplace
+      ? `the slot "${name}" cannot be read, so its process stops. ${which}${list} wait for one ` +
+        'lease, and then go to other processes. The record is replaced by then'
+      : `the slot "${name}" cannot be read, and its version is not known. ${which}${list} stay ` +
+        'where they are: delete the record by hand once its process has stopped';
     return new ElectionError('RECORD_DAMAGED', why, { cause: error });
   }
 
@@ -304,7 +309,9 @@ export class Coordinator<Shard> {
     );
     if (isMissing && highest > 0n) untilMs = Math.max(untilMs, nowMs + leaseMs);
     // Nothing is granted while it doubts, so one skip is enough for all that was lost meanwhile.
-    if (untilMs > nowMs && spell.doubtsUntilMs <= nowMs) spell.tokenFloor = highest + lostTokens;
+    if (untilMs > nowMs && spell.doubtsUntilMs <= nowMs) {
+      spell.tokenFloor = nextTokenIn(ledgerOf(slots), spell.tokenFloor) + lostTokens;
+    }
     spell.doubtsUntilMs = Math.max(spell.doubtsUntilMs, untilMs);
     // A shard that was owned once stands somewhere. Its entry may have been lost before this term.
     if (spell.sawTokens) spell.doubtsUnknownUntilMs = spell.sinceMs + leaseMs;
@@ -327,11 +334,14 @@ export class Coordinator<Shard> {
     }
   }
 
-  /** A record that cannot be read is replaced, once its holder cannot believe any more. */
+  /**
+   * A record that cannot be read is replaced, once its holder cannot believe any more. Only that write
+   * proves that its holder has not renewed since.
+   */
   #repair(spell: Spell, slots: readonly SeenSlot[], seal: Seal, due: (ms: number) => void): void {
     const { clock, timing, names } = this.#context.options;
     for (const slot of slots) {
-      if (slot.damage === undefined || slot.isWriting) continue;
+      if (slot.damage === undefined || !slot.canReplace || slot.isWriting) continue;
       const leftMs = this.#longestMs(slots) - slot.spoiltMs;
       if (leftMs > 0) {
         due(leftMs);
@@ -342,13 +352,9 @@ export class Coordinator<Shard> {
       const holder = record.holding?.candidate.id;
       const vacant = vacated(record, false, { nonce: uniqueId(), wallMs: clock.wallMs() });
       const left = state !== undefined && holder !== undefined ? ranOut(state, holder) : state;
-      if (slot.canReplace) {
-        const empty = newSlot(seal, spell.slots, names.list);
-        this.#write(slot, left === undefined ? empty : sealed(left, seal, spell.slots), vacant);
-        due(slot.pausedUntilMs - clock.monotonicMs());
-      } else if (holder !== undefined) {
-        [slot.record, slot.state] = [vacant, left];
-      }
+      const empty = newSlot(seal, spell.slots, names.list);
+      this.#write(slot, left === undefined ? empty : sealed(left, seal, spell.slots), vacant);
+      due(slot.pausedUntilMs - clock.monotonicMs());
     }
   }
 
@@ -399,7 +405,8 @@ export class Coordinator<Shard> {
     const doubts = nowMs < spell.doubtsUnknownUntilMs;
     if (doubts) due(spell.doubtsUnknownUntilMs - nowMs);
     const { lost } = spell;
-    if (lost !== undefined) due(spell.lostUntilMs - nowMs);
+    // A slot that cannot be read is waited for after that. Each look tells.
+    if (spell.lostUntilMs > nowMs) due(spell.lostUntilMs - nowMs);
     const writes = plan({
       ...{ seal, slots: spell.slots, ledger: ledgerOf(slots) },
       ...this.#list.shardsOf(spell, slots),
@@ -441,7 +448,7 @@ export class Coordinator<Shard> {
     if (!spell.isNoting) spell.next = next;
     // With the grants that were sent just now: each write of the record counts from here on.
     const { names } = this.#context.options;
-    this.#head.note(spell.floorsOf(slots), names.size);
+    this.#head.note(spell.floorsOf(slots), spell.tokenFloor, names.size);
     const isNoted = next.size === 0 && names.size <= this.#head.noted.numbers;
     if (spell.isNoting || isNoted) return;
     spell.isNoting = true;

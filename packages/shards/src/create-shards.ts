@@ -176,10 +176,12 @@ class ShardsHandle implements Shards {
     });
     this.#head = new HeadRecord(name, names.list);
     const { kind, description, limits } = backend;
+    // On a session a process renews more often than that, and all but one look in vain.
+    const lookEveryMs = Math.max(this.timing.pollEveryMs, Math.round(this.timing.leaseMs / 5));
     // Checks the candidate, the clock and the name.
     this.#election = createElection<undefined>({
       ...common,
-      ...{ name, candidate },
+      ...{ name, candidate, pollEvery: options.pollEvery ?? lookEveryMs },
       backend: leaseBackend<undefined>({
         ...{ kind, description },
         ...(limits === undefined ? {} : { limits }),

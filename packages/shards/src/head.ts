@@ -62,9 +62,15 @@ export class HeadRecord implements Extension<Head | undefined> {
   #record: LeaseRecord | undefined;
   #wantedSlots = 0;
   #wantedFloors: ReadonlyMap<number, bigint> | undefined;
+  #wantedTop = 0n;
   #wantedNumbers = 0;
   #noted: Pick<Head, 'floors' | 'numbers'> = nothing;
-  #isNewList = false;
+  /** The last term whose list was refused, and the one whose list no process has any more. */
+  #refused: bigint | undefined;
+  #abandoned: bigint | undefined;
+  #readsSent = 0;
+  /** Reads up to this one may show less than is known. */
+  #readTaken = 0;
   /** Called after a read or write that shows other requests of operators. */
   onRequests: () => void = () => {};
 
@@ -90,9 +96,19 @@ export class HeadRecord implements Extension<Head | undefined> {
     return this.#noted;
   }
 
-  /** No process with the old list is alive: the next win writes the own one. */
+  /**
+   * No process with the list that was refused is alive: the next win writes the own one, unless another
+   * process wins before.
+   */
   takeOver(): void {
-    this.#isNewList = true;
+    this.#abandoned = this.#refused;
+  }
+
+  /** @throws ListDiffersError */
+  #requireList({ token }: LeaseRecord, { list }: Head): void {
+    if (token === this.#abandoned) return;
+    this.#refused = token;
+    requireList(this.#name, this.#list, list);
   }
 
   /** Resolves when the record is known to show that there are so many slots. */
@@ -101,9 +117,13 @@ export class HeadRecord implements Extension<Head | undefined> {
     await term.proclaim({});
   }
 
-  /** Each write from here on says that the slots may have these tokens, and names these numbers. */
-  note(floors: ReadonlyMap<number, bigint>, numbers: number): void {
+  /**
+   * Each write from here on says that the slots may have these tokens, and names these numbers.
+   * @param tokenFloor no token that is given from here on is this one or lower
+   */
+  note(floors: ReadonlyMap<number, bigint>, tokenFloor: bigint, numbers: number): void {
     this.#wantedFloors = floors;
+    this.#wantedTop = highestOf([this.#wantedTop, tokenFloor, ...floors.values()]);
     this.#wantedNumbers = numbers;
   }
 
@@ -126,31 +146,37 @@ export class HeadRecord implements Extension<Head | undefined> {
       this.#wantedNumbers = 0;
       this.#noted = nothing;
     }
-    if (!this.#isNewList) requireList(this.#name, this.#list, head.list);
+    if (record !== undefined) this.#requireList(record, head);
     return {
       list: this.#list,
       slots: Math.max(head.slots, this.#wantedSlots),
       floors: this.#wantedFloors ?? head.floors,
+      top: highestOf([head.top, this.#wantedTop]),
       numbers: Math.max(head.numbers, this.#wantedNumbers),
       pins: pinsIn(head.pins, head.list, this.#list),
     };
   }
 
   onWritten(written: Extended<Head | undefined>): void {
+    this.#readTaken = this.#readsSent;
     this.#note(written);
     if (written.record?.holding !== undefined) this.#noted = written.state ?? nothing;
-    this.#isNewList = false;
+    this.#abandoned = undefined;
   }
 
-  onReading(): true {
-    return true;
+  onReading(): number {
+    this.#readsSent += 1;
+    return this.#readsSent;
   }
 
-  onRead(read: Extended<Head | undefined>, isRead: unknown): LeaseRecord | undefined {
+  onRead(read: Extended<Head | undefined>, sent: unknown): LeaseRecord | undefined {
     const { record, state } = read;
-    // A record that comes with a hint may be old.
-    if (isRead === true) this.#note(read);
-    if (state !== undefined && !this.#isNewList) requireList(this.#name, this.#list, state.list);
+    // A record that comes with a hint may be old, and so may one that was asked for before.
+    if (typeof sent === 'number' && sent > this.#readTaken) {
+      this.#readTaken = sent;
+      this.#note(read);
+    }
+    if (record !== undefined && state !== undefined) this.#requireList(record, state);
     return record;
   }
 
@@ -167,6 +193,10 @@ export class HeadRecord implements Extension<Head | undefined> {
   }
 
   get #first(): Head {
-    return { slots: 0, list: this.#list, pins: new Map(), ...nothing };
+    return { slots: 0, list: this.#list, pins: new Map(), top: 0n, ...nothing };
   }
+}
+
+function highestOf(tokens: readonly bigint[]): bigint {
+  return tokens.reduce((highest, token) => (token > highest ? token : highest), 0n);
 }

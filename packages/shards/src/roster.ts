@@ -25,9 +25,8 @@ export interface RosterPart {
 
 export class Roster implements Names<string | number> {
   readonly list: ShardList;
-  /** The list that this process was given. Or the function that tells it. */
+  /** The list that this process was given, sorted. Or the function that tells it. */
   readonly given: readonly string[] | (() => unknown);
-  readonly #isGiven: ReadonlySet<string>;
   readonly #names: string[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #retired = new Set<number>();
@@ -38,7 +37,6 @@ export class Roster implements Names<string | number> {
   constructor(list: ShardList, given: readonly string[] | (() => unknown)) {
     this.list = list;
     this.given = given;
-    this.#isGiven = new Set(typeof given === 'function' ? [] : given);
   }
 
   get size(): number {
@@ -73,7 +71,7 @@ export class Roster implements Names<string | number> {
 
   numberOf(shard: string | number): number {
     const name = shard as string;
-    if (typeof this.given !== 'function' && !this.#isGiven.has(name)) {
+    if (typeof this.given !== 'function' && textIn(this.given, name) === undefined) {
       const { length } = this.given;
       throw new InvalidOptionError(
         `there is no shard ${describeValue(shard)} in the list of ${length}`,
@@ -84,9 +82,11 @@ export class Roster implements Names<string | number> {
 
   /** A record of names was read or written. */
   learn(index: number, part: RosterPart): void {
-    const { names, retired } = part;
-    this.#parts.set(index, part);
+    const { retired } = part;
     const first = index * namesInPart;
+    // Each read brings another copy of all names.
+    const names = part.names.map((name, i) => this.#textOf(first + i, name));
+    this.#parts.set(index, { names, retired });
     while (this.#names.length < first) this.#names.push('');
     for (const [i, name] of names.entries()) {
       const number = first + i;
@@ -100,6 +100,12 @@ export class Roster implements Names<string | number> {
       else this.#retired.delete(number);
     }
     this.#digest = undefined;
+  }
+
+  #textOf(number: number, name: string): string {
+    const known = this.#names[number];
+    if (known === name) return known;
+    return (typeof this.given === 'function' ? undefined : textIn(this.given, name)) ?? name;
   }
 
   /**
@@ -139,4 +145,18 @@ export class Roster implements Names<string | number> {
     }
     return parts;
   }
+}
+
+/**
+ * The text itself that stands in the list.
+ * @param names sorted
+ */
+function textIn(names: readonly string[], name: string): string | undefined {
+  let [low, high] = [0, names.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (byText(names[middle] ?? '', name) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return names[low] === name ? names[low] : undefined;
 }

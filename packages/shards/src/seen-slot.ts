@@ -114,8 +114,8 @@ export class SeenSlot {
   }
 
   /**
-   * A look has found a record that is none of a slot.
-   * @param reading undefined: the store does not tell its version, so an operator has to delete the record
+   * A look has found a record that is none of a slot, or of a newer release.
+   * @param reading undefined: its version is not known, or it is not to be replaced
    * @returns true when the slot could be read before
    */
   spoil(error: Error, look: number, reading: Reading | undefined): boolean {

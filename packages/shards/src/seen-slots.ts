@@ -7,7 +7,9 @@ import { isLive, sameSeal } from './slot.ts';
 /** Then one of the two slots was set back. */
 export function ownedTwice(slots: readonly SeenSlot[]): boolean {
   const owned = new Set<number>();
-  for (const { state } of slots) {
+  for (const { state, damage } of slots) {
+    // Another coordinator, which can read it, may have moved its shards since.
+    if (damage !== undefined) continue;
     for (const entry of state?.entries ?? []) {
       if (!isLive(entry)) continue;
       if (owned.has(entry.shard)) return true;

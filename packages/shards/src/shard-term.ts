@@ -55,7 +55,7 @@ export interface ShardTerm<Shard = string | number> {
 }
 
 /** The stay of a process in its slot, as the terms of its shards know it. */
-export type Stay = Pick<Term, 'isLeading' | 'assertLeading' | 'remaining' | 'signal' | 'state'>;
+export type Stay = Pick<Term, 'isLeading' | 'assertLeading' | 'remaining' | 'state'>;
 
 /** A former owner whose end was never confirmed. */
 export interface UncleanOwner {

@@ -26,21 +26,19 @@ export interface WorkSettings<Shard> {
   readonly onTrouble: (what: string, error: unknown) => void;
 }
 
-/** Told by a work to the member that runs it. */
+/** Told by all works of a stay to the stay. A process may have many thousands of them. */
 export interface WorkEvents {
   /** The leaders before were fenced, so the work begins. */
-  onFenced(): void;
+  onFenced(entry: Entry): void;
   /** The record shall show that the work is ready. */
-  onReady(): void;
+  onReady(entry: Entry): void;
   /** The work has settled, and its belief is over. */
-  onSettled(): void;
+  onSettled(entry: Entry): void;
 }
 
 /** The work for one shard, from the confirmed grant until it has settled: stop, settle, end of belief. */
 export class ShardWork<Shard> implements ShardTerm<Shard> {
-  readonly name: string;
   readonly shard: Shard;
-  readonly candidate: string;
   readonly token: bigint;
   readonly #stay: Stay;
   readonly #settings: WorkSettings<Shard>;
@@ -55,9 +53,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   #tellReady: (() => void) | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
-    this.name = settings.name;
     this.shard = shard;
-    this.candidate = settings.candidate;
     this.token = token;
     this.#stay = stay;
     this.#settings = settings;
@@ -65,36 +61,48 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
     setMaxListeners(0, this.#stopped.signal);
   }
 
+  get name(): string {
+    return this.#settings.name;
+  }
+
+  get candidate(): string {
+    return this.#settings.candidate;
+  }
+
   /** Runs the hooks for the owners before, then the work. Never rejects. */
-  async run({ unfenced }: Entry, events: WorkEvents): Promise<void> {
-    const forget = onAbort(this.#stay.signal, () => {
-      const { reason } = this.#stay.signal;
-      this.stop(reason instanceof TermEndedError ? reason.reason : 'withdrawn', reason);
-    });
-    if (this.#settings.manual) this.#tellReady = () => events.onReady();
+  async run(entry: Entry, events: WorkEvents): Promise<void> {
+    if (this.#settings.manual) this.#tellReady = () => events.onReady(entry);
+    let work: unknown;
     try {
-      await this.#fence(unfenced);
+      await this.#fence(entry.unfenced);
       // This process may have stood still in a hook, and no timer has said so yet.
       if (!this.#stay.isLeading()) this.stop('stalled');
       if (!this.signal.aborted) {
         this.#has = 'begun';
-        events.onFenced();
-        await this.#settings.own(this.shard, this);
+        events.onFenced(entry);
+        work = this.#settings.own(this.shard, this);
       }
-      this.stop('work-finished');
-    } catch (error) {
-      if (!this.#isOwnEnd(error)) {
-        this.#settings.onTrouble(`the work of shard ${this.shard}`, error);
-      }
-      this.stop('work-failed', error);
-    } finally {
-      forget();
-      // Before anything is written: the next owner may begin as soon as the record says so.
-      this.#has = 'settled';
-      this.#stopTimer?.cancel();
-      events.onSettled();
-      this.#ended?.resolve();
+    } catch (thrown) {
+      this.#settle(entry, events, { thrown });
+      return;
     }
+    // Nothing of this function is kept while the work lasts.
+    void Promise.resolve(work).then(
+      () => this.#settle(entry, events),
+      (thrown: unknown) => this.#settle(entry, events, { thrown }),
+    );
+  }
+
+  #settle(entry: Entry, events: WorkEvents, error?: { readonly thrown: unknown }): void {
+    if (error !== undefined && !this.#isOwnEnd(error.thrown)) {
+      this.#settings.onTrouble(`the work of shard ${this.shard}`, error.thrown);
+    }
+    this.stop(error === undefined ? 'work-finished' : 'work-failed', error?.thrown);
+    // Before anything is written: the next owner may begin as soon as the record says so.
+    this.#has = 'settled';
+    this.#stopTimer?.cancel();
+    events.onSettled(entry);
+    this.#ended?.resolve();
   }
 
   /** The first reason stays. The shard is owned until the work has settled. */

@@ -28,7 +28,7 @@ export class Spell {
   doubtsUntilMs: number = Number.NEGATIVE_INFINITY;
   /** No shard that stands nowhere is granted before then, monotonic. */
   doubtsUnknownUntilMs: number = Number.NEGATIVE_INFINITY;
-  tokenFloor = 0n;
+  tokenFloor: bigint;
   /** The last look that began before all slots had the seal. */
   sealedAtLook: number | undefined;
   /** Shards had owners before this term. */
@@ -56,9 +56,7 @@ export class Spell {
     this.sinceMs = sinceMs;
     this.numbers = head?.numbers ?? 0;
     this.#floors = head?.floors ?? new Map();
-    for (const floor of this.#floors.values()) {
-      if (floor > this.tokenFloor) this.tokenFloor = floor;
-    }
+    this.tokenFloor = head?.top ?? 0n;
   }
 
   /** The first look of this term. */
@@ -84,7 +82,9 @@ export class Spell {
     for (const [number, { below, untilMs }] of this.#lost) {
       const slot = slots[number - 1];
       const isShown = slot !== undefined && highestOf(slot) >= below;
-      if (isShown || nowMs >= untilMs) this.#lost.delete(number);
+      // The holder of a slot that cannot be read here may read it, and renew it.
+      const isOver = nowMs >= untilMs && slot?.damage === undefined;
+      if (isShown || isOver) this.#lost.delete(number);
     }
   }
 
@@ -105,7 +105,7 @@ export class Spell {
     return { below, but: this.#seenLive };
   }
 
-  /** When no lost grant counts any more, monotonic. */
+  /** When no lost grant counts any more, if all slots can be read. Monotonic. */
   get lostUntilMs(): number {
     return Math.max(...[...(this.#lost?.values() ?? [])].map(({ untilMs }) => untilMs));
   }

@@ -1,10 +1,11 @@
 import type { Term } from 'incumbent';
+import { TermEndedError } from 'incumbent';
 import type { LeaseRecord } from 'incumbent/backend';
-import { uniqueId } from 'incumbent/internal';
+import { onAbort, uniqueId } from 'incumbent/internal';
 import { decodeSlot, encodeSlot } from './codec.ts';
 import type { Extended, Extension } from './extended-store.ts';
 import type { ShardTerm } from './shard-term.ts';
-import type { WorkSettings } from './shard-work.ts';
+import type { WorkEvents, WorkSettings } from './shard-work.ts';
 import { ShardWork } from './shard-work.ts';
 import type { Presence, ShardList, SlotState } from './slot.ts';
 import { absent, fenced, givenUp, isLive, leftBehind, presented, ranOut, readied } from './slot.ts';
@@ -45,6 +46,25 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
   readonly #waiters: (() => void)[] = [];
+  readonly #events: WorkEvents = {
+    onFenced: ({ shard, token, unfenced }) => {
+      if (unfenced.length > 0) this.#fenced.set(shard, token);
+      this.#options.onChange();
+    },
+    onReady: ({ shard }) => {
+      this.#ready.add(shard);
+      this.wake();
+    },
+    onSettled: ({ shard, token }) => {
+      this.#works.delete(shard);
+      this.#fenced.delete(shard);
+      this.#ready.delete(shard);
+      this.#gaveUp.set(shard, token);
+      this.wake();
+      for (const resolve of this.#waiters.splice(0)) resolve();
+      this.#options.onChange();
+    },
+  };
   #isSettled = false;
   #wasSetBack = false;
   #isWaking = false;
@@ -62,6 +82,11 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   begin(term: Term): void {
     this.#term = term;
     this.#presence = { ...this.#presence, joined: true };
+    onAbort(term.signal, () => {
+      const { reason } = term.signal;
+      const why = reason instanceof TermEndedError ? reason.reason : 'withdrawn';
+      for (const work of this.#works.values()) work.stop(why, reason);
+    });
     this.wake();
   }
 
@@ -247,25 +272,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
       }
       const begun = new ShardWork<Shard>(name, entry, term, this.#options.settings);
       this.#works.set(shard, begun);
-      void begun.run(entry, {
-        onFenced: () => {
-          if (entry.unfenced.length > 0) this.#fenced.set(shard, entry.token);
-          this.#options.onChange();
-        },
-        onReady: () => {
-          this.#ready.add(shard);
-          this.wake();
-        },
-        onSettled: () => {
-          this.#works.delete(shard);
-          this.#fenced.delete(shard);
-          this.#ready.delete(shard);
-          this.#gaveUp.set(shard, entry.token);
-          this.wake();
-          for (const resolve of this.#waiters.splice(0)) resolve();
-          this.#options.onChange();
-        },
-      });
+      void begun.run(entry, this.#events);
     }
   }
 }

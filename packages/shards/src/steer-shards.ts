@@ -1,5 +1,5 @@
 /** Requests of operators, for people and programs that take no part. The coordinator obeys them. */
-import { RefusedError } from 'incumbent';
+import { InvalidOptionError, RefusedError } from 'incumbent';
 import type { LeaseRecord } from 'incumbent/backend';
 import {
   administer,
@@ -49,6 +49,7 @@ export async function pinShard(
     requireMember(before, to);
     return (record, head, wallMs) => {
       if (drainOf(record, to, wallMs) !== undefined) throw isDrained(to, before.name);
+      requireListed(head, number, before.name);
       if (head.pins.get(number) === to) return undefined;
       if (!head.pins.has(number) && head.pins.size >= mostPins) {
         throw new RefusedError(
@@ -163,6 +164,15 @@ function numberIn(before: ShardsStatus, shard: number): number {
   // Refuses a shard that there is not.
   before.owner(shard);
   return shard;
+}
+
+/** Another list may have taken the place of the one that was read before. */
+function requireListed({ list: { count, digest } }: Head, shard: number, name: string): void {
+  if (digest !== 0n || shard < count) return;
+  throw new InvalidOptionError(
+    `"${name}" has no shard ${shard} any more: its processes have ${count} numbered shards now, ` +
+      `from 0 to ${count - 1}. Pin one of these, or give the processes more shards first`,
+  );
 }
 
 function requireMember({ name, members }: ShardsStatus, id: string): void {

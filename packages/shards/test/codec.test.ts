@@ -155,7 +155,10 @@ describe('a slot', () => {
 });
 
 describe('the record of the election', () => {
-  const plain = { floors: new Map<number, bigint>(), numbers: 0, pins: new Map<number, string>() };
+  const plain = {
+    ...{ floors: new Map<number, bigint>(), top: 0n },
+    ...{ numbers: 0, pins: new Map<number, string>() },
+  };
 
   it('is read as it was written, with its floors and its pins', () => {
     const someHead: fc.Arbitrary<Head> = fc.record({
@@ -168,6 +171,7 @@ describe('the record of the election', () => {
       floors: fc
         .array(fc.tuple(fc.integer({ min: 1, max: 40 }), token))
         .map((floors) => new Map(floors)),
+      top: fc.constant(2n ** 63n),
     });
     fc.assert(
       fc.property(someHead, (head) => {
@@ -192,7 +196,8 @@ describe('the record of the election', () => {
     const floors = new Map(
       Array.from({ length: 2_048 }, (_none, i) => [i + 1, 900_000n + BigInt(i)]),
     );
-    const head = { ...plain, slots: 2_048, list: { count: 100_000, digest: 0n }, floors };
+    const top = 902_047n;
+    const head = { ...plain, slots: 2_048, list: { count: 100_000, digest: 0n }, floors, top };
     expect(encodeHead(head).length).toBeLessThan(6_000);
   });
 });

@@ -1,7 +1,8 @@
 import type { Clock } from 'incumbent';
 import { createElection, InvalidOptionError } from 'incumbent';
+import { leaseBackend } from 'incumbent/backend';
 import { memory } from 'incumbent/memory';
-import type { HeldOperation } from 'incumbent/testing';
+import type { HeldOperation, SimulatedConnection } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsView, ShardTerm } from '../src/index.ts';
 import { createShards, ListDiffersError } from '../src/index.ts';
@@ -88,6 +89,29 @@ describe('processes', () => {
     // R is 3 s. The coordinator's election takes as many, in the process that leads it.
     expect(way.sent.swap - swap).toBeLessThanOrEqual(2 * 21);
   });
+});
+
+test('a process that does not coordinate looks five times in a lease, however often a session makes it renew', async () => {
+  const way = group.store.connect();
+  // As on ZooKeeper, where a renewal raises no hint.
+  const onSession = (connection: SimulatedConnection) => ({
+    backend: leaseBackend<undefined>({
+      ...{ kind: 'simulated', description: 'a simulated store', guard: () => undefined },
+      limits: { sessionTimeoutMs: 15_000 },
+      openStore({ election }) {
+        const { read, swap } = connection.open(election);
+        return { read, swap };
+      },
+    }),
+  });
+  const a = group.join('a', onSession(group.store.connect()));
+  group.join('b', onSession(way));
+  expect(a.timing.renewEveryMs).toBe(1_500);
+  await group.clock.advance('40s');
+  const { read } = way.sent;
+  await group.clock.advance('60s');
+  expect(way.sent.read - read).toBeLessThanOrEqual(21);
+  expect(group.counts()).toEqual({ a: 6, b: 6 });
 });
 
 describe('the work of a shard', () => {
@@ -349,6 +373,52 @@ describe('a list of names', () => {
     expect(spells.at(-1)?.shard).toBe('acme');
     expect(spells.at(-1)?.term.token).toBeGreaterThan(acme.term.token);
     expect(group.troubles).toEqual([]);
+  });
+
+  test('a shard has a higher token than before although its slot and its coordinator are gone', async () => {
+    let list = ['acme', 'globex'];
+    const tell = { name: 'queues', shards: async () => list };
+    const [a, b] = [open('a', tell), open('b', tell)];
+    await group.clock.advance('20s');
+    expect(group.store.record('queues')?.holding?.candidate.id).toBe('a');
+    const [kept] = b.owned();
+    list = [kept!];
+    await group.clock.advance('20s');
+    list = [kept!, 'hooli'];
+    await group.clock.advance('20s');
+    expect(a.owned()).toEqual(['hooli']);
+    const before = spells.at(-1)!.term.token;
+    // The highest token stands in this slot alone, and no shard is granted after it is lost.
+    list = [kept!];
+    await group.clock.advance('20s');
+    group.store.put(`queues/${group.slotOf('a')}`, undefined);
+    await group.clock.advance('60s');
+    await settledWith(group, a.close());
+    list = [kept!, 'hooli'];
+    await group.clock.advance('30s');
+    expect(b.owned()).toEqual([kept, 'hooli']);
+    expect(spells.at(-1)!.term.token).toBeGreaterThan(before);
+  });
+
+  test('a shard has a higher token than before however often its slot is lost', async () => {
+    let list = ['acme', 'globex'];
+    const tell = { name: 'queues', shards: async () => list };
+    const [a, b] = [open('a', tell), open('b', tell)];
+    await group.clock.advance('20s');
+    const [kept] = b.owned();
+    let before = 1n;
+    for (let losses = 0; losses < 3; losses += 1) {
+      list = [kept!];
+      await group.clock.advance('20s');
+      group.store.put(`queues/${group.slotOf('a')}`, undefined);
+      await group.clock.advance('60s');
+      list = [kept!, 'hooli'];
+      await group.clock.advance('20s');
+      expect(a.owned()).toEqual(['hooli']);
+      const { token } = spells.at(-1)!.term;
+      expect(token).toBeGreaterThan(before);
+      before = token;
+    }
   });
 
   test('that cannot be told, or has no name in it, stays as it is', async () => {

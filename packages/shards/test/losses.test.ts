@@ -1,6 +1,8 @@
 // Records of slots that are set back or damaged by hand.
+import { RecordDamagedError } from 'incumbent';
+import { leaseBackend } from 'incumbent/backend';
 import type { SimulatedConnection } from 'incumbent/testing';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { decodeHead, decodeSlot } from '../src/codec.ts';
 import type { SlotState } from '../src/slot.ts';
 import { isLive } from '../src/slot.ts';
@@ -8,14 +10,17 @@ import { Group } from './group.ts';
 
 let group: Group;
 let ways: Map<string, SimulatedConnection>;
+/** The records that all but one process cannot read, by their names, and its id. */
+const unreadable = new Map<string, string>();
 
 beforeEach(async () => {
   group = new Group();
   ways = new Map();
+  unreadable.clear();
   for (const id of ['a', 'b', 'c']) {
     const way = group.store.connect();
     ways.set(id, way);
-    group.join(id, { backend: way.backend });
+    group.join(id, { backend: readerOf(id, way) });
     // The first one leads.
     await group.clock.advance('2s');
   }
@@ -24,6 +29,24 @@ beforeEach(async () => {
   expect(leader()).toBe('a');
 });
 afterEach(() => group.end());
+
+/** A store that tells no version of a record that cannot be read. */
+function readerOf(id: string, way: SimulatedConnection) {
+  return leaseBackend<undefined>({
+    ...{ kind: 'simulated', description: 'a simulated store', guard: () => undefined },
+    openStore({ election }) {
+      const store = way.open(election);
+      return {
+        ...store,
+        async read(signal) {
+          const reading = await store.read(signal);
+          if ((unreadable.get(election) ?? id) === id) return reading;
+          throw new RecordDamagedError(election, 'it looks so from here');
+        },
+      };
+    },
+  });
+}
 
 const leader = () => group.store.record('queues')?.holding?.candidate.id;
 
@@ -225,4 +248,72 @@ test('a slot that is set back to before its last grant is found out by the coord
   expect(group.terms).toHaveLength(before);
   await group.clock.advance('60s');
   expect(group.counts()).toMatchObject({ a: 6, c: 6 });
+});
+
+describe('a slot without a version that can be read by its holder alone', () => {
+  async function expectNoMoves(victim: string): Promise<void> {
+    const owned = [...group.members.get(victim)!.owned()];
+    for (let steps = 0; steps < 200; steps += 1) {
+      await group.clock.advance('250ms');
+      expect(group.ownedTwice()).toEqual([]);
+    }
+    expect(group.members.get(victim)!.owned()).toEqual(owned);
+    // The other shards go on.
+    const { length: before } = group.terms;
+    const other = [...group.members].find(([id]) => id !== victim && id !== leader())![0];
+    const moved = group.members.get(other)!.owned()[0]!;
+    group.members.get(other)!.term(moved)!.resign();
+    await group.clock.advance('5s');
+    expect(group.terms.slice(before).map(({ term }) => term.shard)).toEqual([moved]);
+  }
+
+  test('frees no shard, as long as it stands', async () => {
+    unreadable.set(`queues/${group.slotOf('b')}`, 'b');
+    await expectNoMoves('b');
+  });
+
+  test('frees none for a coordinator that has never read it', async () => {
+    const next = await beforeTheNext();
+    const victim = next === 'b' ? 'c' : 'b';
+    unreadable.set(`queues/${group.slotOf(victim)}`, victim);
+    ways.get('a')!.outage = 'none';
+    for (const way of ways.values()) way.release('swap');
+    group.join('d');
+    await group.clock.advance('30s');
+    expect(leader()).toBe(next);
+    await expectNoMoves(victim);
+  });
+});
+
+test('a slot of a newer release stops its own shards alone, and a coordinator that begins goes on', async () => {
+  const next = await beforeTheNext();
+  const victim = next === 'b' ? 'c' : 'b';
+  const name = `queues/${group.slotOf(victim)}`;
+  const owned = [...group.members.get(victim)!.owned()];
+  const { shards = '', ...rest } = group.store.record(name)!;
+  const newer = Buffer.from(shards, 'base64');
+  // Its first field is the format.
+  newer[1] = 2;
+  ways.get(victim)!.outage = 'silent';
+  const put = () => group.store.put(name, { ...rest, shards: newer.toString('base64') });
+  put();
+  for (const id of [next, victim]) ways.get(id)!.release('swap');
+  const { length: before } = group.terms;
+  for (let steps = 0; steps < 40; steps += 1) {
+    await group.clock.advance('1s');
+    put();
+    expect(group.ownedTwice()).toEqual([]);
+  }
+  expect(leader()).toBe(next);
+  const begun = group.terms.slice(before).map(({ term }) => term.shard);
+  // Those of the former coordinator have another owner.
+  expect(begun).toHaveLength(4);
+  expect(begun.some((shard) => owned.includes(shard))).toBe(false);
+  expect(group.troubles.filter((text) => text.startsWith('reading a slot'))).toEqual([
+    expect.stringContaining(`the slot "${name}" is of a newer release`),
+  ]);
+  // An operator deletes it after all.
+  group.store.put(name, undefined);
+  await group.clock.advance('60s');
+  expect(group.counts()).toMatchObject({ [next]: 12 });
 });

@@ -3,6 +3,7 @@ import { SimulatedClock, SimulatedLeaseStore } from 'incumbent/testing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Shards, ShardsOptions, ShardsStatus } from '../src/index.ts';
 import { createShards, listShards, observeShards, readShards } from '../src/index.ts';
+import { untilAborted } from './group.ts';
 
 let clock: SimulatedClock;
 let store: SimulatedLeaseStore;
@@ -28,10 +29,7 @@ function join(id: string, more: Partial<ShardsOptions<number>> = {}): Shards<num
     random: () => 0.5,
     candidate: { id, addresses: [`${id}:80`] },
     onTrouble: () => {},
-    own: (_shard, { signal }) =>
-      new Promise<void>((resolve) => {
-        signal.addEventListener('abort', () => resolve(), { once: true });
-      }),
+    own: (_shard, { signal }) => untilAborted(signal),
     ...more,
   });
   shards.joined.catch(() => {});
@@ -142,7 +140,13 @@ describe('an observer', () => {
     const { told, stop } = observe();
     await clock.advance('20s');
     expect(countsOf(told.at(-1))).toEqual({ a: 12 });
-    const b = join('b');
+    const b = join('b', {
+      // Longer than from one look of the observer to the next.
+      own: async (_shard, { signal }) => {
+        await untilAborted(signal);
+        await clock.sleep(4_000);
+      },
+    });
     await clock.advance('20s');
     expect(countsOf(told.at(-1))).toEqual({ a: 6, b: 6 });
     const count = told.length;

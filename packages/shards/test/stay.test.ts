@@ -1,4 +1,6 @@
+import { getEventListeners } from 'node:events';
 import type { Term } from 'incumbent';
+import { TermEndedError } from 'incumbent';
 import type { LeaseRecord } from 'incumbent/backend';
 import { SimulatedClock } from 'incumbent/testing';
 import { beforeEach, expect, test } from 'vitest';
@@ -19,9 +21,11 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 let begun: string[];
 let names: Set<number>;
 let unknown: number;
+let over: AbortController;
 let stay: Stay<number>;
 
 beforeEach(() => {
+  over = new AbortController();
   begun = [];
   names = new Set([0, 1, 2, 3]);
   unknown = 0;
@@ -49,7 +53,7 @@ beforeEach(() => {
   });
   stay.begin({
     token: 1n,
-    signal: new AbortController().signal,
+    signal: over.signal,
     isLeading: () => true,
     proclaim: async () => {},
   } as unknown as Term);
@@ -59,6 +63,20 @@ async function confirm(state: SlotState): Promise<void> {
   stay.onWritten({ record, state });
   await turn();
 }
+
+test('the end of a stay is listened to once for all shards, and ends each of them with its reason', async () => {
+  const grants = [0, 1, 2, 3].map((shard) => grant(shard, 5n));
+  await confirm(granted(newSlot({ number: 1n, nonce: 's' }, 16, list), grants));
+  expect(getEventListeners(over.signal, 'abort')).toHaveLength(1);
+  const signals = stay.terms.map(({ signal }) => signal);
+  expect(signals).toHaveLength(4);
+  over.abort(new TermEndedError('vacated', 1n, 'the stay is over'));
+  for (const { reason } of signals) {
+    expect(reason).toMatchObject({ reason: 'vacated', token: 5n, cause: over.signal.reason });
+  }
+  await stay.settled();
+  expect(stay.terms).toEqual([]);
+});
 
 test('a record that was set back and has changed since brings no shard back', async () => {
   const owned = granted(newSlot({ number: 1n, nonce: 's' }, 16, list), [

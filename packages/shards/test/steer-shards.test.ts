@@ -1,5 +1,6 @@
 import { InvalidOptionError, RefusedError } from 'incumbent';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { decodeHead, encodeHead } from '../src/codec.ts';
 import { drainMember, pinShard, readShards, unpinShard } from '../src/index.ts';
 import { Group } from './group.ts';
 
@@ -119,6 +120,31 @@ test('a drained process gives all its shards away, keeps out, and comes back whe
   await answer(drainMember(reading(), coordinator, new Date(0)));
   await group.clock.advance('30s');
   expect(group.counts()).toEqual({ a: 4, b: 4, c: 4 });
+});
+
+test('a pin is refused when the list has become too short for it since the shards were read', async () => {
+  group.join('a');
+  await group.clock.advance('20s');
+  const way = group.store.connect();
+  way.hold('read');
+  const pinned = pinShard({ ...reading(), backend: way.backend }, 8, 'a');
+  pinned.catch(() => {});
+  const readsOfHead = () => way.held.filter(({ election }) => election === 'queues').length;
+  for (let heads = 0; heads < 2; ) {
+    await group.clock.advance('1ms');
+    heads += readsOfHead();
+    if (heads < 2) for (const held of [...way.held]) held.answer();
+  }
+  const { shards = '', ...record } = group.store.record('queues')!;
+  const head = decodeHead(Buffer.from(shards, 'base64'), 'the head');
+  const shorter = encodeHead({ ...head, list: { count: 4, digest: 0n } });
+  group.store.put('queues', { ...record, shards: Buffer.from(shorter).toString('base64') });
+  way.release('read');
+  const error = await answer<unknown>(pinned).catch((failed: unknown) => failed);
+  expect(error).toBeInstanceOf(InvalidOptionError);
+  expect(String(error)).toContain(
+    '"queues" has no shard 8 any more: its processes have 4 numbered shards now, from 0 to 3. Pin one of these',
+  );
 });
 
 test('a bad request is refused before anything is changed', async () => {

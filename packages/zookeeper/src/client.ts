@@ -454,11 +454,16 @@ export class ZooKeeper implements AsyncDisposable {
   /**
    * Several reads in one request, all of the same state of the tree. Needs a server of 3.6. A read
    * that fails does not disturb the others: its result has the error.
+   * @returns rejects with InvalidArgumentError under `compatibility`
    */
   async multiRead(
     reads: readonly MultiReadOperation[],
     options?: CallOptions,
   ): Promise<MultiReadReply> {
+    // An older server closes the connection on such a request.
+    if (!this.#session.setWatches2) {
+      throw new InvalidArgumentError('multiRead needs a server of 3.6; see compatibility');
+    }
     return multiRead(this.#caller, reads, options);
   }
 

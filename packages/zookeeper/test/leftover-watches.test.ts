@@ -228,6 +228,9 @@ describe('a watch that is no longer waited for', () => {
     const { client, onServer } = await setup({ compatibility: '3.5' });
     (await client.watch('/a')).cancel();
     expect(await onServer()).toEqual([]);
+    // It would close the connection on these.
+    await expect(client.addWatch('/a')).rejects.toThrow(/need a server of 3.6/);
+    await expect(client.multiRead([{ get: '/a' }])).rejects.toThrow(/needs a server of 3.6/);
   });
 
   it('ends with follow() and followChildren()', async () => {

@@ -45,6 +45,28 @@ export const variants: readonly Variant<keyof typeof guarantees>[] = [
     breaks: ['owner', 'effects', 'tokens', 'moves', 'rest', 'balance'],
   },
   {
+    name: 'shards: a late answer of a slot counts',
+    from: 110,
+    edits: [
+      {
+        file: 'extended-store.js',
+        find: '// For the lease race, a late answer is none: it has looked again, and written again.\n            signal.throwIfAborted();',
+        replace: '',
+      },
+      {
+        file: 'stay.js',
+        find: 'if (state.changes < (this.#confirmed?.changes ?? 0n))',
+        replace: 'if (false)',
+      },
+      {
+        file: 'stay.js',
+        find: 'if (entry.token <= (this.#ended.get(shard) ?? -1n))',
+        replace: 'if (false)',
+      },
+    ],
+    breaks: ['owner', 'effects', 'tokens'],
+  },
+  {
     name: 'shards: an entry is deleted before another slot has the shard',
     edits: [
       {

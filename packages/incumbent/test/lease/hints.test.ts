@@ -164,6 +164,49 @@ test('hints of a leader’s own writes that come late make it write no more', as
   await Promise.all([election.close(), operator.close()]);
 });
 
+test('a leader that a hint calls writes on the version that its look has shown', async () => {
+  const clock = new SimulatedClock();
+  const store = new ScriptedStore();
+  let hint: (reading?: Reading) => void = () => {};
+  const election = candidate(store, clock, {
+    watch: (onHint) => {
+      hint = onHint;
+      return () => {};
+    },
+  });
+  const term = await election.campaign();
+  const { reads, swaps } = store;
+  const drains = [{ id: 'other', untilUnixMs: 10_000 }];
+  store.record = { ...store.record!, drains };
+  store.version += 1;
+  hint();
+  await clock.advance(10);
+  // No conflict, and no second look.
+  expect([store.reads - reads, store.swaps - swaps]).toEqual([1, 1]);
+  expect(store.record).toMatchObject({ drains });
+  // A look that was sent before a write is older than the version that is known.
+  const before = { record: store.record, version: store.version };
+  let answer = () => {};
+  store.onRead = () =>
+    new Promise((resolve) => {
+      answer = () => resolve(before);
+    });
+  hint();
+  await term.proclaim({ metadata: { port: '1' } });
+  store.onRead = async (apply) => apply();
+  answer();
+  await clock.advance(10);
+  expect([store.reads - reads, store.swaps - swaps]).toEqual([2, 3]);
+  // A request that stands there is heard all the same.
+  const operator = candidate(store, clock);
+  await operator.vacate();
+  hint();
+  await clock.advance(10);
+  await term[Symbol.asyncDispose]();
+  expect(await term.ended).toMatchObject({ reason: 'vacated' });
+  await Promise.all([election.close(), operator.close()]);
+});
+
 test('many hints at once make a leader look once', async () => {
   const clock = new SimulatedClock();
   const store = new ScriptedStore();

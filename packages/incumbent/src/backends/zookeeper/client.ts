@@ -29,6 +29,20 @@ export interface ZooKeeperClient {
     path: string,
     options?: CallOptions,
   ): Promise<{ readonly children: readonly string[] }>;
+  /**
+   * Several reads in one request (ZooKeeper 3.6). Rejects with INVALID_ARGUMENT or UNIMPLEMENTED where
+   * the server does not know it. Then, or without it, each node is read by itself.
+   */
+  multiRead?(
+    reads: readonly { readonly get: string }[],
+    options?: CallOptions,
+  ): Promise<{
+    readonly results: readonly {
+      readonly type: string;
+      readonly value?: NodeContent;
+      readonly error?: unknown;
+    }[];
+  }>;
   /** Reads after it see all writes that were committed before it. */
   sync(path: string, options?: CallOptions): Promise<unknown>;
   watch(path: string, options?: CallOptions): Promise<NodeWatch<NodeContent | undefined>>;

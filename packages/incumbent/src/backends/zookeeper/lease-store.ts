@@ -26,8 +26,14 @@ import { codeOf, refusalOf } from './client.ts';
 import { storeError } from './errors.ts';
 import { parentOf } from './node-format.ts';
 
-/** How many reads are sent before the first one is answered. */
+/** How many requests are sent before the first one is answered. */
 const readsAtOnce = 500;
+
+/** How many nodes one request reads. Its answer must not be too large for the client. */
+const readsInOne = 64;
+
+/** Clients of servers that read one node in a request. */
+const oneByOne = new WeakSet<ZooKeeperClient>();
 
 /** Undefined: the node is not there. */
 type Found = NodeContent | undefined;
@@ -64,14 +70,37 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     const [first] = stores;
     if (first === undefined) return [];
     setMaxListeners(0, signal);
-    const [, readings] = await Promise.all([
-      first.#sync(signal),
-      inParallel(stores, readsAtOnce, async (store) => {
-        const found = await store.#get(signal);
-        return orItsFault(() => store.#readingOf(found));
-      }),
-    ]);
-    return readings;
+    const [, found] = await Promise.all([first.#sync(signal), first.#getAll(stores, signal)]);
+    return Promise.all(stores.map((store, i) => orItsFault(() => store.#readingOf(found[i]))));
+  }
+
+  /** Of stores with the same client. */
+  async #getAll(
+    stores: readonly ZooKeeperLeaseStore[],
+    signal: AbortSignal,
+  ): Promise<readonly Found[]> {
+    const client = this.#client;
+    if (client.multiRead === undefined || oneByOne.has(client)) {
+      return inParallel(stores, readsAtOnce, (store) => store.#get(signal));
+    }
+    try {
+      const parts = Array.from({ length: Math.ceil(stores.length / readsInOne) }, (_, i) =>
+        stores.slice(i * readsInOne, (i + 1) * readsInOne),
+      );
+      const found = await inParallel(parts, readsAtOnce, async (part) => {
+        const reads = part.map((store) => ({ get: store.#node.path }));
+        const { results = [] } = (await client.multiRead?.(reads, { signal })) ?? {};
+        return part.map((store, i) => results[i]?.value ?? store.#missing(results[i]?.error));
+      });
+      return found.flat();
+    } catch (error) {
+      const code = codeOf(error);
+      if (code !== 'INVALID_ARGUMENT' && code !== 'UNIMPLEMENTED') {
+        throw storeError(error, parentOf(this.#node.path));
+      }
+      oneByOne.add(client);
+      return this.#getAll(stores, signal);
+    }
   }
 
   async swap(expected: Version, next: LeaseRecord, signal: AbortSignal): Promise<SwapResult> {
@@ -185,9 +214,13 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     try {
       return await this.#client.get(this.#node.path, { signal });
     } catch (error) {
-      if (codeOf(error) === 'NO_NODE') return undefined;
-      throw storeError(error, this.#node.path);
+      return this.#missing(error);
     }
+  }
+
+  #missing(error: unknown): undefined {
+    if (codeOf(error) === 'NO_NODE') return undefined;
+    throw storeError(error, this.#node.path);
   }
 
   #readingOf(found: Found): Reading {

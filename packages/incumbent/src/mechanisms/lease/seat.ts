@@ -223,9 +223,18 @@ export class LeaseSeat<Guard> implements Seat<Guard> {
     if (this.#writing || this.#checkingHint || this.#events === undefined) return;
     this.#checkingHint = true;
     const done = new AbortController();
+    const version = this.#version;
     try {
       const reading = await readStore(this.#store, this.#scope, done.signal);
-      if (!this.#writing && reading.version !== this.#version) this.#events?.onHint();
+      if (this.#writing || reading.version === this.#version) return;
+      const { record } = reading;
+      // The confirmation can then write on that version. Otherwise it would first conflict, and read.
+      const isOurs = this.#version === version && this.#identify(reading).kind === 'ours';
+      if (isOurs && record?.holding?.revoked === false) {
+        this.#adopt(record, reading.version);
+        this.#deliver();
+      }
+      this.#events?.onHint();
     } catch {
       // A hint is only a hint. The next confirmation meets the same trouble and reports it.
     } finally {
