@@ -61,6 +61,8 @@ export const contexts: Readonly<Record<string, Context>> = {
     db: "const db: import('pg').Pool",
     handleTenant: "const handleTenant: import('@incumbent/shards').ShardsOptions['own']",
     LedgerClient: "const LedgerClient: typeof import('@grpc/grpc-js').Client",
+    load: 'const load: (shard: number) => Promise<void>',
+    serve: 'const serve: (shard: number, signal: AbortSignal) => Promise<void>',
   },
   'docs/start/work.md': {
     database: 'const database: { apply(job: unknown, fence: { token: bigint }): Promise<void> }',

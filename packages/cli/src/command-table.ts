@@ -107,7 +107,6 @@ const notForShards = [
   'holdAtLeast',
   'takeoverDelay',
   'releaseOnCrash',
-  'listen',
 ] as const;
 
 /** @param heading what they stand under in the help */

@@ -26,6 +26,7 @@ import type { Pins } from './pins.ts';
 import type { RosterPart } from './roster.ts';
 import { mostNumbers, namesInPart } from './roster.ts';
 import type { Entry, EntryState, ShardList, SlotState, Unfenced } from './slot.ts';
+import { isLive } from './slot.ts';
 
 /** The newest format that this version reads, and the one that it writes. */
 export const shardsFormat = 1;
@@ -45,11 +46,12 @@ interface SlotMessage {
   readonly leaving: boolean;
   readonly weight: number;
   readonly zone: string;
+  readonly manual: boolean;
   readonly groups: readonly GroupMessage[];
   readonly unfenced: readonly UnfencedMessage[];
 }
 
-/** Entries with one token and one state. */
+/** Entries with one token and one state, all of them ready or none. */
 interface GroupMessage {
   /** The distance from the group before. */
   readonly token: bigint;
@@ -91,10 +93,13 @@ const slotCodec: Codec<SlotMessage> = message<SlotMessage>({
   zone: field(12, string),
   groups: repeated(13, embedded(groupCodec)),
   unfenced: repeated(14, embedded(unfencedCodec)),
+  manual: field(15, bool),
 });
 
 /** Their places are their numbers in the message. */
 const states: readonly EntryState[] = ['owned', 'asked', 'clean', 'unclean'];
+/** Added to the number of a live state: the work is ready. */
+const readyOffset: number = states.length;
 
 export function encodeSlot(slot: SlotState): Uint8Array {
   const { seal, slots, list, changes, highest, presence, entries } = slot;
@@ -118,14 +123,14 @@ export function encodeSlot(slot: SlotState): Uint8Array {
 export function decodeSlot(source: Uint8Array, location: string): SlotState {
   const read = decoded(slotCodec, source, location);
   const { sealNumber, sealNonce, slots, count, digest, changes, highest } = read;
-  const { joined, leaving, weight, zone } = read;
+  const { joined, leaving, weight, zone, manual } = read;
   if (weight < 1 || weight > largestWeight) throw damaged(location, `weight ${weight}`);
   return {
     seal: { number: sealNumber, nonce: sealNonce },
     slots,
     list: { count, digest },
     ...{ changes, highest },
-    presence: { joined, leaving, weight, zone },
+    presence: { joined, leaving, weight, zone, manual },
     entries: entriesOf(read, location),
   };
 }
@@ -133,24 +138,29 @@ export function decodeSlot(source: Uint8Array, location: string): SlotState {
 function groupsOf(entries: readonly Entry[]): readonly GroupMessage[] {
   const groups = new Map<string, Entry[]>();
   for (const entry of entries) {
-    const key = `${entry.token} ${entry.state}`;
+    const key = `${entry.token} ${numberOf(entry)}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [entry]);
     else group.push(entry);
   }
   let before = 0n;
   return [...groups.values()].sort(byToken).map((group) => {
-    const [{ token, state }] = group as [Entry, ...Entry[]];
-    const distance = token - before;
-    before = token;
-    return { token: distance, state: states.indexOf(state), shards: distancesOf(group) };
+    const [entry] = group as [Entry, ...Entry[]];
+    const distance = entry.token - before;
+    before = entry.token;
+    return { token: distance, state: numberOf(entry), shards: distancesOf(group) };
   });
+}
+
+function numberOf(entry: Entry): number {
+  const number = states.indexOf(entry.state);
+  return entry.ready === true && isLive(entry) ? number + readyOffset : number;
 }
 
 function byToken([a]: readonly Entry[], [b]: readonly Entry[]): number {
   const [first, second] = [a as Entry, b as Entry];
   if (first.token !== second.token) return first.token < second.token ? -1 : 1;
-  return states.indexOf(first.state) - states.indexOf(second.state);
+  return numberOf(first) - numberOf(second);
 }
 
 /** The first one is the distance from nothing. So no distance is 0, but perhaps the first. */
@@ -170,8 +180,11 @@ function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonl
   let token = 0n;
   for (const group of groups) {
     token += group.token;
-    const state = states[group.state];
-    if (state === undefined) throw damaged(location, `a state ${group.state}`);
+    const isReady = group.state >= readyOffset;
+    const state = states[isReady ? group.state - readyOffset : group.state];
+    if (state === undefined || (isReady && !isLive({ state }))) {
+      throw damaged(location, `a state ${group.state}`);
+    }
     let shard = 0;
     for (const distance of group.shards) {
       shard += distance;
@@ -179,7 +192,8 @@ function entriesOf({ groups, unfenced }: SlotMessage, location: string): readonl
       if (distance < 0 || shard >= mostNumbers || entries.has(shard)) {
         throw damaged(location, `shard ${shard}`);
       }
-      entries.set(shard, { shard, token, state, unfenced: toFence.get(shard) ?? nobodyElse });
+      const entry = { shard, token, state, unfenced: toFence.get(shard) ?? nobodyElse };
+      entries.set(shard, isReady ? { ...entry, ready: true } : entry);
     }
   }
   return [...entries.values()].sort((a, b) => a.shard - b.shard);
@@ -314,6 +328,8 @@ export interface Directory {
   readonly owners: Int32Array;
   /** For each shard the token of its owner. 0 without one. */
   readonly tokens: BigUint64Array;
+  /** Shards whose owner is not ready yet. */
+  readonly unready: ReadonlySet<number>;
 }
 
 interface DirectoryMessage {
@@ -331,6 +347,8 @@ interface DirectoryMessage {
   /** How many numbers the columns have. */
   readonly size: number;
   readonly names: bigint;
+  /** 1 for each shard whose owner is not ready. Empty: all are. */
+  readonly unready: Uint8Array;
 }
 
 const ownerCodec: Codec<Owner> = message<Owner>({
@@ -350,10 +368,11 @@ const directoryCodec: Codec<DirectoryMessage> = message<DirectoryMessage>({
   chosen: field(8, bytes),
   size: field(9, int32),
   names: field(10, uint64),
+  unready: field(11, bytes),
 });
 
 export function encodeDirectory(directory: Directory): Uint8Array {
-  const { list, digest, highest, members, owners, tokens } = directory;
+  const { list, digest, highest, members, owners, tokens, unready } = directory;
   const known = [...new Set(tokens)].sort((a, b) => (a < b ? -1 : 1));
   const indexes = new Map(known.map((token, index) => [token, index]));
   return directoryCodec.encode({
@@ -369,6 +388,10 @@ export function encodeDirectory(directory: Directory): Uint8Array {
       widthOf(known.length - 1),
     ),
     ...{ size: owners.length, names: digest },
+    unready: pack(
+      Array.from(owners, (_, shard) => Number(unready.has(shard))),
+      unready.size > 0 ? 1 : 0,
+    ),
   });
 }
 
@@ -385,6 +408,7 @@ export function decodeDirectory(source: Uint8Array, location: string): Directory
   });
   const owners = unpack(read.owners, widthOf(members.length), size, location);
   const chosen = unpack(read.chosen, widthOf(known.length - 1), size, location);
+  const unready = unpack(read.unready, read.unready.length > 0 ? 1 : 0, size, location);
   if (owners.some((owner) => owner > members.length)) throw damaged(location, 'an owner');
   if (chosen.some((index) => index >= known.length)) throw damaged(location, 'a token');
   return {
@@ -392,6 +416,7 @@ export function decodeDirectory(source: Uint8Array, location: string): Directory
     ...{ digest: read.names, highest, members },
     owners: owners.map((owner) => owner - 1),
     tokens: BigUint64Array.from(chosen, (index) => known[index] ?? 0n),
+    unready: new Set([...unready.keys()].filter((shard) => unready[shard] === 1)),
   };
 }
 

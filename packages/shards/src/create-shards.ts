@@ -20,7 +20,7 @@ import { Context } from './context.ts';
 import { Coordinator } from './coordinator.ts';
 import { DirectoryWatch, DirectoryWriter } from './directory.ts';
 import { extendedStore } from './extended-store.ts';
-import { OwnerElection, offerFollowing } from './following.ts';
+import { followedName, OwnerElection, offerFollowing } from './following.ts';
 import { HeadRecord, ListDiffersError } from './head.ts';
 import type { Names } from './lists.ts';
 import { Member } from './member.ts';
@@ -161,15 +161,18 @@ class ShardsHandle implements Shards {
     this.#watch = new DirectoryWatch(this.#context);
     // Requests for many shards wait for many owners.
     setMaxListeners(0, this.#closing.signal);
-    offerFollowing(this, (shard) => {
-      // Checks that it may be in the list.
-      names.numberOf(shard);
-      return new OwnerElection({
-        name: `${name}, shard ${shard}`,
-        ...{ timing: this.timing, numberOf: () => names.numberOf(shard), watch: this.#watch },
-        wallMs: () => clock.wallMs(),
-        closed: this.#closing.signal,
-      });
+    offerFollowing(this, {
+      isNumbered: names.list.digest === 0n,
+      follow: (shard) => {
+        // Checks that it may be in the list.
+        names.numberOf(shard);
+        return new OwnerElection({
+          name: followedName(name, shard),
+          ...{ timing: this.timing, numberOf: () => names.numberOf(shard), watch: this.#watch },
+          wallMs: () => clock.wallMs(),
+          closed: this.#closing.signal,
+        });
+      },
     });
     this.#head = new HeadRecord(name, names.list);
     const { kind, description, limits } = backend;
@@ -200,6 +203,7 @@ class ShardsHandle implements Shards {
       ...{ weight: resolved.weight, zone: resolved.zone, campaign: campaignOf(options) },
       settings: {
         ...{ name, clock, own, onUnclean: resolved.onUnclean },
+        manual: options.ready === 'manual',
         candidate: candidate.id,
         stopTimeoutMs: this.timing.stopTimeoutMs,
         hookTimeoutMs: resolved.hookTimeoutMs,

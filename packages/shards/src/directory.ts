@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
 import { requireList } from './head.ts';
 import type { Names } from './lists.ts';
 import type { SeenSlot } from './seen-slot.ts';
-import { isLive } from './slot.ts';
+import { isLive, isReady } from './slot.ts';
 
 /** The shortest time between two writes of it. */
 const writeGapMs = 100;
@@ -108,6 +108,7 @@ export function directoryOf(
   );
   const owners = new Int32Array(size).fill(nobody);
   const tokens = new BigUint64Array(size);
+  const unready = new Set<number>();
   let highest = 0n;
   for (const { number, record, state } of slots) {
     if (state === undefined) continue;
@@ -119,9 +120,10 @@ export function directoryOf(
       if (!isLive(entry)) continue;
       owners[entry.shard] = index;
       tokens[entry.shard] = entry.token;
+      if (!isReady(state, entry)) unready.add(entry.shard);
     }
   }
-  return { list, digest, highest, members, owners, tokens };
+  return { list, digest, highest, members, owners, tokens, unready };
 }
 
 /** The last look at the directory. */

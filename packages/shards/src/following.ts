@@ -11,22 +11,41 @@ type Followed = Pick<Election, 'name' | 'timing' | 'observe' | 'leader'>;
 /** Opens the view of one shard. Throws for a shard that is not in the list. */
 type Follow = (shard: string | number) => Followed;
 
-const known = new WeakMap<object, Follow>();
+/** How the shards of a handle are followed. */
+interface Following {
+  readonly follow: Follow;
+  /** False: they have names. */
+  readonly isNumbered: boolean;
+}
 
-export function offerFollowing(shards: object, follow: Follow): void {
-  known.set(shards, follow);
+const known = new WeakMap<object, Following>();
+
+export function offerFollowing(shards: object, following: Following): void {
+  known.set(shards, following);
 }
 
 /** @throws InvalidOptionError for what is no handle, or for a shard that is not in the list */
 export function electionOf(shards: object, shard: string | number): Election {
-  const follow = known.get(shards);
-  if (follow === undefined) {
-    throw new InvalidOptionError(
-      `shards must be what createShards gave, not ${describeValue(shards)}`,
-    );
-  }
   // Following asks for nothing else.
-  return follow(shard) as Election;
+  return followingOf(shards).follow(shard) as Election;
+}
+
+/** The shard that a text names. It may be one that there is not. @throws InvalidOptionError for what is no handle */
+export function shardOfText(shards: object, text: string): string | number {
+  return followingOf(shards).isNumbered && /^\d{1,7}$/.test(text) ? Number(text) : text;
+}
+
+/** The name of the election that stands for a shard. */
+export function followedName(name: string, shard: string | number): string {
+  return `${name}, shard ${shard}`;
+}
+
+function followingOf(shards: object): Following {
+  const following = known.get(shards);
+  if (following !== undefined) return following;
+  throw new InvalidOptionError(
+    `shards must be what createShards gave, not ${describeValue(shards)}`,
+  );
 }
 
 export interface OwnerElectionOptions {
@@ -91,6 +110,7 @@ export class OwnerElection implements Followed {
     if (owner === undefined) return { state: 'vacant', sinceUnixMs };
     const { id, addresses, slot } = owner;
     const leader = { id, incarnation: `${slot} ${token}`, addresses, metadata: {} };
-    return { state: 'led', leader, ready: true, token, sinceUnixMs };
+    const ready = directory?.unready.has(number) !== true;
+    return { state: 'led', leader, ready, token, sinceUnixMs };
   }
 }

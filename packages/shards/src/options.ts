@@ -43,6 +43,12 @@ export interface ShardsOptions<Shard extends string | number = string | number>
    * this process owns nothing, and only asks which process owns what.
    */
   readonly own?: (shard: Shard, term: ShardTerm<Shard>) => Promise<unknown> | unknown;
+  /**
+   * `manual`: a shard is ready when its work calls `term.ready()`. Until then observers see its owner
+   * with `ready: false`, and routers send it nothing. Left out: it is ready when its work begins. Work
+   * that cannot become ready must return or throw: nothing else ends it.
+   */
+  readonly ready?: 'manual';
   /** This process as others see it. Its addresses are for the router. */
   readonly candidate?: CandidateOptions;
   /** How much of the shards this process takes beside the others: 1 to 1,000. Default 1. */
@@ -93,6 +99,7 @@ const names: Readonly<Record<keyof ShardsOptions, true>> = {
   backend: true,
   shards: true,
   own: true,
+  ready: true,
   candidate: true,
   weight: true,
   zone: true,
@@ -115,6 +122,7 @@ const defaultMaxMoving = 100;
 
 /** Options that only a process with work uses. */
 const ofMembers = [
+  'ready',
   'weight',
   'zone',
   'maxMoving',
@@ -156,7 +164,10 @@ export function checkOptions(options: ShardsOptions): Resolved {
       );
     }
   }
-  const { watchdog, actors, onBelief } = options;
+  const { ready, watchdog, actors, onBelief } = options;
+  if (ready !== undefined && ready !== 'manual') {
+    throw new InvalidOptionError(`ready is "manual" or left out, not ${describeValue(ready)}`);
+  }
   if (watchdog !== undefined && watchdog !== 'kill') {
     throw new InvalidOptionError(`watchdog is "kill" or left out, not ${describeValue(watchdog)}`);
   }

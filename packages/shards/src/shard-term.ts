@@ -33,6 +33,14 @@ export interface ShardTerm<Shard = string | number> {
   /** Belief that is left, in ms. 0 when it is over. */
   remaining(): number;
   /**
+   * The work is prepared: requests may come. Only with `ready: 'manual'`. Resolves when the record shows
+   * it. Observers and routers may see it sooner, so call it when the work can serve.
+   * @throws MisuseError without `ready: 'manual'`, or the term's end
+   */
+  ready(): Promise<void>;
+  /** True from the begin of the work. With `ready: 'manual'`, from the call of `ready()`. */
+  readonly isReady: boolean;
+  /**
    * Asks for the end of this term. The shard goes to another process, if there is one. Returns at
    * once, never throws.
    */

@@ -4,10 +4,11 @@ import {
   describeEnd,
   ElectionError,
   formatDuration,
+  MisuseError,
   NotLeadingError,
   TermEndedError,
 } from 'incumbent';
-import { bounded, Deferred, toJson } from 'incumbent/internal';
+import { bounded, Deferred, onAbort, toJson } from 'incumbent/internal';
 import type { ShardFenceHook, ShardTerm, Stay } from './shard-term.ts';
 import type { Entry } from './slot.ts';
 
@@ -18,6 +19,8 @@ export interface WorkSettings<Shard> {
   readonly clock: Clock;
   readonly stopTimeoutMs: number;
   readonly hookTimeoutMs: number;
+  /** Each work says itself when it is ready. */
+  readonly manual: boolean;
   readonly own: (shard: Shard, term: ShardTerm<Shard>) => Promise<unknown> | unknown;
   readonly onUnclean: readonly ShardFenceHook<Shard>[];
   readonly onTrouble: (what: string, error: unknown) => void;
@@ -27,6 +30,8 @@ export interface WorkSettings<Shard> {
 export interface WorkEvents {
   /** The leaders before were fenced, so the work begins. */
   onFenced(entry: Entry): void;
+  /** The record shall show that the work is ready. */
+  onReady(entry: Entry): void;
   /** The work has settled, and its belief is over. */
   onSettled(entry: Entry): void;
 }
@@ -42,6 +47,10 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
   /** Made when it is asked for: most works are never waited for. */
   #ended: Deferred<void> | undefined;
   #stopTimer: Timer | undefined;
+  /** Resolves when the record shows that the work is ready. Undefined: it has not said so. */
+  #shownReady: Deferred<void> | undefined;
+  /** Undefined: it is ready when it begins. */
+  #tellReady: (() => void) | undefined;
 
   constructor(shard: Shard, { token }: Entry, stay: Stay, settings: WorkSettings<Shard>) {
     this.shard = shard;
@@ -62,6 +71,7 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
 
   /** Runs the hooks for the owners before, then the work. Never rejects. */
   async run(entry: Entry, events: WorkEvents): Promise<void> {
+    if (this.#settings.manual) this.#tellReady = () => events.onReady(entry);
     let work: unknown;
     try {
       await this.#fence(entry.unfenced);
@@ -159,6 +169,39 @@ export class ShardWork<Shard> implements ShardTerm<Shard> {
 
   remaining(): number {
     return this.#has === 'begun' ? this.#stay.remaining() : 0;
+  }
+
+  async ready(): Promise<void> {
+    const tell = this.#tellReady;
+    if (tell === undefined) {
+      throw new MisuseError(
+        "term.ready() needs the option ready: 'manual'. Without it a shard is ready when its work begins",
+      );
+    }
+    this.signal.throwIfAborted();
+    if (this.#shownReady === undefined) {
+      this.#shownReady = new Deferred();
+      tell();
+    }
+    const shown = this.#shownReady.promise;
+    await new Promise<void>((resolve, reject) => {
+      const forget = onAbort(this.signal, () => reject(this.signal.reason));
+      void shown.then(() => {
+        forget();
+        resolve();
+      });
+    });
+  }
+
+  /** The record shows that it is ready. */
+  onShownReady(): void {
+    this.#shownReady?.resolve();
+  }
+
+  get isReady(): boolean {
+    return (
+      this.#has === 'begun' && (this.#tellReady === undefined || this.#shownReady !== undefined)
+    );
   }
 
   resign(): void {

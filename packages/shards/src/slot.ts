@@ -33,6 +33,8 @@ export interface Entry {
   readonly token: bigint;
   readonly state: EntryState;
   readonly unfenced: readonly Unfenced[];
+  /** The owner's work is prepared. It counts where the owner says so itself (`Presence.manual`). */
+  readonly ready?: true;
 }
 
 /**
@@ -61,6 +63,8 @@ export interface Presence {
   readonly leaving: boolean;
   readonly weight: number;
   readonly zone: string;
+  /** It tells for each shard when its work is prepared. Otherwise it is as soon as it begins. */
+  readonly manual: boolean;
 }
 
 export interface SlotState {
@@ -78,15 +82,22 @@ export interface SlotState {
   readonly entries: readonly Entry[];
 }
 
-export const absent: Presence = { joined: false, leaving: false, weight: 1, zone: '' };
+export const absent: Presence = {
+  ...{ joined: false, leaving: false, weight: 1, zone: '', manual: false },
+};
 
 /** A new slot, which nobody has held. */
 export function newSlot(seal: Seal, slots: number, list: ShardList): SlotState {
   return { seal, slots, list, changes: 0n, highest: 0n, presence: absent, entries: [] };
 }
 
-export function isLive({ state }: Entry): boolean {
+export function isLive({ state }: Pick<Entry, 'state'>): boolean {
   return state === 'owned' || state === 'asked';
+}
+
+/** The work for an entry that is live is prepared. */
+export function isReady({ presence }: SlotState, { ready }: Entry): boolean {
+  return ready === true || !presence.manual;
 }
 
 /** True when a coordinator with this mark may not write over the other one. */
@@ -125,14 +136,14 @@ export function granted(slot: SlotState, grants: readonly Grant[]): SlotState {
 /** Asks the holder for shards. Those that it does not own any more are left out. */
 export function askedFor(slot: SlotState, shards: ReadonlySet<number>): SlotState {
   return turned(slot, ({ shard, state }) =>
-    state === 'owned' && shards.has(shard) ? 'asked' : undefined,
+    state === 'owned' && shards.has(shard) ? { state: 'asked' } : undefined,
   );
 }
 
 /** Takes that back. The holder may have begun to stop: then it goes on giving the shard up. */
 export function askedNoMore(slot: SlotState, shards: ReadonlySet<number>): SlotState {
   return turned(slot, ({ shard, state }) =>
-    state === 'asked' && shards.has(shard) ? 'owned' : undefined,
+    state === 'asked' && shards.has(shard) ? { state: 'owned' } : undefined,
   );
 }
 
@@ -168,34 +179,41 @@ export function presented(slot: SlotState, presence: Presence, list: ShardList):
  */
 export function givenUp(slot: SlotState, shards: ReadonlyMap<number, bigint>): SlotState {
   return turned(slot, (entry) =>
-    isLive(entry) && shards.get(entry.shard) === entry.token ? 'clean' : undefined,
+    isLive(entry) && shards.get(entry.shard) === entry.token ? { state: 'clean' } : undefined,
   );
 }
 
 /** The leaders before were fenced. */
 export function fenced(slot: SlotState, shards: ReadonlyMap<number, bigint>): SlotState {
-  const isFenced = ({ shard, token, unfenced }: Entry) =>
-    unfenced.length > 0 && shards.get(shard) === token;
-  if (!slot.entries.some(isFenced)) return slot;
-  const entries = slot.entries.map((entry) =>
-    isFenced(entry) ? { ...entry, unfenced: [] } : entry,
+  return turned(slot, (entry) =>
+    entry.unfenced.length > 0 && shards.get(entry.shard) === entry.token
+      ? { unfenced: [] }
+      : undefined,
   );
-  return changed(slot, entries);
+}
+
+/** The work for these shards is prepared. */
+export function readied(slot: SlotState, shards: ReadonlyMap<number, bigint>): SlotState {
+  return turned(slot, (entry) =>
+    isLive(entry) && entry.ready === undefined && shards.get(entry.shard) === entry.token
+      ? { ready: true }
+      : undefined,
+  );
 }
 
 /** All work has settled, and the holder leaves. */
 export function leftBehind(slot: SlotState): SlotState {
-  const left = turned(slot, (entry) => (isLive(entry) ? 'clean' : undefined));
+  const left = turned(slot, (entry) => (isLive(entry) ? { state: 'clean' } : undefined));
   return { ...left, presence: absent };
 }
 
-function turned(slot: SlotState, turn: (entry: Entry) => EntryState | undefined): SlotState {
+function turned(slot: SlotState, turn: (entry: Entry) => Partial<Entry> | undefined): SlotState {
   let isChanged = false;
   const entries = slot.entries.map((entry) => {
-    const state = turn(entry);
-    if (state === undefined) return entry;
+    const change = turn(entry);
+    if (change === undefined) return entry;
     isChanged = true;
-    return { ...entry, state };
+    return { ...entry, ...change };
   });
   return isChanged ? changed(slot, entries) : slot;
 }

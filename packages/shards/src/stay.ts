@@ -8,7 +8,7 @@ import type { ShardTerm } from './shard-term.ts';
 import type { WorkEvents, WorkSettings } from './shard-work.ts';
 import { ShardWork } from './shard-work.ts';
 import type { Presence, ShardList, SlotState } from './slot.ts';
-import { absent, fenced, givenUp, isLive, leftBehind, presented, ranOut } from './slot.ts';
+import { absent, fenced, givenUp, isLive, leftBehind, presented, ranOut, readied } from './slot.ts';
 
 export interface StayOptions<Shard> {
   readonly slotName: string;
@@ -41,6 +41,8 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   /** The last token of each shard whose end the record has shown. An entry never comes back from there. */
   readonly #ended = new Map<number, bigint>();
   readonly #fenced = new Map<number, bigint>();
+  /** Shards whose work is ready, until the record is known to say so. */
+  readonly #ready = new Set<number>();
   /** Writes whose outcome is not known, by their nonces. */
   readonly #sent = new Set<string>();
   readonly #waiters: (() => void)[] = [];
@@ -49,9 +51,14 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
       if (unfenced.length > 0) this.#fenced.set(shard, token);
       this.#options.onChange();
     },
+    onReady: ({ shard }) => {
+      this.#ready.add(shard);
+      this.wake();
+    },
     onSettled: ({ shard, token }) => {
       this.#works.delete(shard);
       this.#fenced.delete(shard);
+      this.#ready.delete(shard);
       this.#gaveUp.set(shard, token);
       this.wake();
       for (const resolve of this.#waiters.splice(0)) resolve();
@@ -64,8 +71,9 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
 
   constructor(options: StayOptions<Shard>) {
     this.#options = options;
-    const { weight, zone } = options;
-    this.#presence = { joined: false, leaving: false, weight, zone };
+    const { weight, zone, settings } = options;
+    const { manual } = settings;
+    this.#presence = { joined: false, leaving: false, weight, zone, manual };
   }
 
   // --- for the member ---
@@ -161,7 +169,17 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
   #changed(state: SlotState): SlotState {
     if (this.#term === undefined) return state;
     const own = presented(state, this.#presence, this.#options.list);
-    return givenUp(fenced(own, this.#fenced), this.#gaveUp);
+    return givenUp(readied(fenced(own, this.#fenced), this.#readyTokens()), this.#gaveUp);
+  }
+
+  /** Without those that are told to stop: a term must not become ready while its work stops. */
+  #readyTokens(): ReadonlyMap<number, bigint> {
+    const tokens = new Map<number, bigint>();
+    for (const shard of this.#ready) {
+      const work = this.#works.get(shard);
+      if (work?.signal.aborted === false) tokens.set(shard, work.token);
+    }
+    return tokens;
   }
 
   get isLost(): boolean {
@@ -236,6 +254,7 @@ export class Stay<Shard> implements Extension<SlotState | undefined> {
       }
       const work = this.#works.get(shard);
       if (work !== undefined) {
+        if (entry.ready === true && this.#ready.delete(shard)) work.onShownReady();
         if (entry.state === 'asked') work.stop('handed-over');
         continue;
       }

@@ -12,6 +12,8 @@ export interface ShardOwner {
   readonly addresses: readonly string[];
   /** The token of its term for this shard. */
   readonly token: bigint;
+  /** False: its work is not prepared yet (`ready: 'manual'`). Routers wait for it. */
+  readonly ready: boolean;
 }
 
 /** A process that takes part. */
@@ -55,7 +57,8 @@ export function viewOf<Shard extends string | number>(
       const number = names.numberOf(shard);
       const member = members[owners[number] ?? nobody];
       if (member === undefined) return undefined;
-      return { ...member, token: directory?.tokens[number] ?? 0n };
+      const ready = directory?.unready.has(number) !== true;
+      return { ...member, token: directory?.tokens[number] ?? 0n, ready };
     },
     ownedBy(slot) {
       const index = members.findIndex((member) => member.slot === slot);

@@ -14,11 +14,19 @@ import {
   widthOf,
 } from '../src/codec.ts';
 import type { Entry, SlotState } from '../src/slot.ts';
+import { isLive } from '../src/slot.ts';
 
 const hex = (source: Uint8Array) => Buffer.from(source).toString('hex');
 
 const token = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
 const text = fc.string({ unit: 'grapheme', maxLength: 8 });
+
+function onlyLiveIsReady({
+  ready,
+  ...entry
+}: { readonly ready: boolean } & Omit<Entry, 'ready'>): Entry {
+  return ready && isLive(entry) ? { ...entry, ready } : entry;
+}
 
 const someSlot: fc.Arbitrary<SlotState> = fc.record({
   seal: fc.record({ number: token, nonce: text }),
@@ -29,20 +37,22 @@ const someSlot: fc.Arbitrary<SlotState> = fc.record({
   presence: fc.record({
     joined: fc.boolean(),
     leaving: fc.boolean(),
+    manual: fc.boolean(),
     weight: fc.integer({ min: 1, max: 1000 }),
     zone: text,
   }),
   entries: fc
     .uniqueArray(
-      fc.record<Entry>({
+      fc.record<{ readonly ready: boolean } & Omit<Entry, 'ready'>>({
         shard: fc.integer({ min: 0, max: 99_999 }),
         token: fc.oneof(fc.constantFrom(3n, 7n), token),
         state: fc.constantFrom('owned', 'asked', 'clean', 'unclean'),
         unfenced: fc.array(fc.record({ id: text, token }), { maxLength: 2 }),
+        ready: fc.boolean(),
       }),
       { selector: ({ shard }) => shard },
     )
-    .map((entries) => entries.sort((a, b) => a.shard - b.shard)),
+    .map((entries) => entries.map(onlyLiveIsReady).sort((a, b) => a.shard - b.shard)),
 });
 
 const someDirectory: fc.Arbitrary<Directory> = fc
@@ -69,6 +79,7 @@ const someDirectory: fc.Arbitrary<Directory> = fc
       tokens: fc
         .array(token, { minLength: shards, maxLength: shards })
         .map((tokens) => BigUint64Array.from(tokens)),
+      unready: fc.uniqueArray(fc.integer({ min: 0, max: shards - 1 })).map((some) => new Set(some)),
     }),
   );
 
@@ -78,7 +89,7 @@ const slot: SlotState = {
   list: { count: 256, digest: 0n },
   changes: 3n,
   highest: 42n,
-  presence: { joined: true, leaving: false, weight: 1, zone: 'a' },
+  presence: { joined: true, leaving: false, weight: 1, zone: 'a', manual: false },
   entries: [
     { shard: 0, token: 40n, state: 'owned', unfenced: [] },
     { shard: 4, token: 40n, state: 'owned', unfenced: [] },
@@ -97,6 +108,7 @@ const directory: Directory = {
   ],
   owners: Int32Array.of(0, 1, nobody, 0),
   tokens: BigUint64Array.of(40n, 42n, 0n, 40n),
+  unready: new Set(),
 };
 
 describe('a slot', () => {
@@ -224,6 +236,7 @@ describe('a directory', () => {
         })),
         owners,
         tokens: BigUint64Array.from(owners, (_owner, shard) => BigInt(4_000 + (shard % tokens))),
+        unready: new Set(),
       }).length;
     };
     expect({
@@ -240,6 +253,35 @@ describe('a directory', () => {
       hundred10000Each: 39_784,
       thousand100000: 287_810,
     });
+  });
+});
+
+describe('readiness', () => {
+  it('takes a bit for each shard in a directory, and nothing when all are ready', () => {
+    const shards = 8_000;
+    const all = {
+      ...{ ...directory, list: { count: shards, digest: 0n } },
+      owners: new Int32Array(shards),
+      tokens: new BigUint64Array(shards),
+    };
+    const ready = encodeDirectory(all).length;
+    const waiting = encodeDirectory({ ...all, unready: new Set([7]) }).length;
+    expect(waiting - ready).toBeLessThan(shards / 8 + 5);
+    const none = encodeDirectory({ ...all, unready: new Set(all.owners.keys()) }).length;
+    expect(none).toBe(waiting);
+  });
+
+  it('takes two bytes in a slot whose shards are all ready, whatever their number', () => {
+    const entries = [...Array(1_000).keys()].map(
+      (shard): Entry => ({ shard, token: 4n, state: 'owned', unfenced: [] }),
+    );
+    const sizeOf = (isReady: (shard: number) => boolean) =>
+      encodeSlot({
+        ...slot,
+        entries: entries.map((entry) => (isReady(entry.shard) ? { ...entry, ready: true } : entry)),
+      }).length;
+    expect(sizeOf(() => true)).toBe(sizeOf(() => false) + 2);
+    expect(sizeOf((shard) => shard % 2 === 0)).toBeLessThan(sizeOf(() => false) + 10);
   });
 });
 

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import * as grpc from '@grpc/grpc-js';
 import { InvalidOptionError } from 'incumbent';
 import { memory } from 'incumbent/memory';
-import { afterEach, expect, test } from 'vitest';
-import { toOwner } from '../src/grpc/index.ts';
-import type { Shards } from '../src/index.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { CallOfShard, RequireOwnershipOptions } from '../src/grpc/index.ts';
+import { callsEnded, requireOwnership, toOwner } from '../src/grpc/index.ts';
+import type { Shards, ShardTerm } from '../src/index.ts';
 import { createShards } from '../src/index.ts';
 
 const closers: (() => unknown)[] = [];
@@ -22,22 +23,25 @@ const service = {
   whoHas: { path: '/test.Shards/WhoHas', requestStream: false, responseStream: false, ...bytes },
 } as const;
 
-/** A process that owns shards, and answers with its name and with the token that the call carried. */
-async function serve(id: string, backend: ReturnType<typeof memory>): Promise<Shards<number>> {
-  const server = new grpc.Server();
-  server.addService(service, {
-    whoHas(call: grpc.ServerUnaryCall<string, string>, answer: grpc.sendUnaryData<string>) {
-      const term = shards.term(Number(call.request));
-      if (term?.isLeading() !== true) {
-        answer({ code: grpc.status.UNAVAILABLE, details: 'not the owner' });
-      } else answer(null, `${id} ${call.metadata.get('incumbent-token')[0] === `${term.token}`}`);
-    },
-  });
-  const port = await new Promise<number>((resolve, reject) => {
+async function listen(server: grpc.Server): Promise<number> {
+  closers.push(() => server.forceShutdown());
+  return new Promise<number>((resolve, reject) => {
     server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (error, bound) =>
       error === null ? resolve(bound) : reject(error),
     );
   });
+}
+
+/** A process that owns shards, and answers with its name and with the token that the call carried. */
+async function serve(id: string, backend: ReturnType<typeof memory>): Promise<Shards<number>> {
+  const server = new grpc.Server({ interceptors: [(method, call) => only(method, call)] });
+  server.addService(service, {
+    whoHas(call: grpc.ServerUnaryCall<string, string>, answer: grpc.sendUnaryData<string>) {
+      const { token } = shards.term(Number(call.request))!;
+      answer(null, `${id} ${call.metadata.get('incumbent-token')[0] === `${token}`}`);
+    },
+  });
+  const port = await listen(server);
   const shards = createShards({
     name: 'queues',
     backend,
@@ -49,7 +53,7 @@ async function serve(id: string, backend: ReturnType<typeof memory>): Promise<Sh
     },
   });
   closers.push(() => shards.close());
-  closers.push(() => server.forceShutdown());
+  const only = requireOwnership(grpc, { shards });
   await shards.joined;
   return shards;
 }
@@ -111,8 +115,157 @@ test('calls reach the owner of their shard with its token, also after it has mov
   expect(() => owners.of(0)).toThrow('closed');
 });
 
+describe('a server with requireOwnership', () => {
+  /** One process that owns all shards, and a client for a plain channel to it. */
+  async function own(
+    names: number | readonly string[],
+    settings: {
+      readonly ready?: 'manual';
+      readonly work?: (term: ShardTerm) => Promise<unknown>;
+      readonly handle?: (answer: () => void) => void;
+      readonly shardOf?: (call: CallOfShard<typeof grpc>) => string;
+    } = {},
+  ) {
+    const { ready, work = ({ signal }) => once(signal, 'abort'), handle, shardOf } = settings;
+    const shards = createShards({
+      ...{ name: 'queues', backend: memory(), shards: names as never, lease: '1s' },
+      ...(ready && { ready }),
+      own: async (_shard, term) => work(term),
+    }) as Shards<string | number>;
+    closers.push(() => shards.close());
+    const server = new grpc.Server({
+      interceptors: [
+        requireOwnership(grpc, { shards, ...(shardOf && { shardOf }) } as RequireOwnershipOptions<
+          typeof grpc,
+          string | number
+        >),
+      ],
+    });
+    server.addService(service, {
+      whoHas(_call: grpc.ServerUnaryCall<string, string>, answer: grpc.sendUnaryData<string>) {
+        const done = () => answer(null, 'served');
+        if (handle === undefined) done();
+        else handle(done);
+      },
+    });
+    const port = await listen(server);
+    const client = new Caller(`127.0.0.1:${port}`, grpc.credentials.createInsecure());
+    closers.push(() => client.close());
+    const ask = (shard?: string) =>
+      new Promise<string>((resolve) => {
+        const metadata = new grpc.Metadata();
+        if (shard !== undefined) metadata.set('incumbent-shard', shard);
+        client.makeUnaryRequest(
+          service.whoHas.path,
+          bytes.requestSerialize,
+          bytes.responseDeserialize,
+          'ask',
+          metadata,
+          (error, text) =>
+            resolve(error === null ? `${text}` : `${grpc.status[error.code]}: ${error.details}`),
+        );
+      });
+    const owned = async () => {
+      for await (const view of shards.observe()) if (view.unowned.length === 0) return;
+    };
+    return { shards, ask, owned };
+  }
+
+  test('serves the shards that it owns, and no others', async () => {
+    const { shards, ask, owned } = await own(8);
+    const [early, nothing, beyond, word] = await Promise.all([ask('3'), ask(), ask('8'), ask('x')]);
+    expect([early, nothing, beyond, word]).toEqual([
+      'UNAVAILABLE: this server does not lead election "queues, shard 3"',
+      'INVALID_ARGUMENT: the call names no shard of "queues": send it in "incumbent-shard"',
+      expect.stringMatching(/^INVALID_ARGUMENT: there is no shard 8/),
+      expect.stringMatching(/^INVALID_ARGUMENT: there is no shard "x"/),
+    ]);
+    await owned();
+    expect(await ask('3')).toBe('served');
+    const { signal } = shards.term(3)!;
+    await shards.close();
+    expect(signal.aborted).toBe(true);
+    expect(await ask('3')).toMatch(/^UNAVAILABLE/);
+  });
+
+  test('knows shards by names of any letters, and asks a function of the user', async () => {
+    const { ask, owned } = await own(['Zürich, CH', 'acme']);
+    await owned();
+    expect(await ask(encodeURIComponent('Zürich, CH'))).toBe('served');
+    expect(await ask('initech')).toMatch(/^INVALID_ARGUMENT/);
+    const other = await own(['acme'], {
+      shardOf: ({ path, metadata }) => {
+        const [tenant] = metadata.get('incumbent-shard');
+        if (path !== '/test.Shards/WhoHas' || tenant === undefined) throw new Error('no tenant');
+        return `${tenant}`.toLowerCase();
+      },
+    });
+    await other.owned();
+    expect([await other.ask('ACME'), await other.ask()]).toEqual([
+      'served',
+      'INVALID_ARGUMENT: no tenant',
+    ]);
+  });
+
+  test('refuses a shard that it is about to give up, and one that is not ready', async () => {
+    let settle = () => {};
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve;
+    });
+    const { shards, ask, owned } = await own(8, { ready: 'manual', work: () => settled });
+    await owned();
+    expect(await ask('3')).toMatch(/^UNAVAILABLE: .* is not ready yet$/);
+    const term = shards.term(3)!;
+    await term.ready();
+    expect(await ask('3')).toBe('served');
+    term.resign();
+    expect(await ask('3')).toMatch(/^UNAVAILABLE: .* about to stop/);
+    expect(await ask('4')).toMatch(/not ready yet$/);
+    settle();
+  });
+
+  test('lets the work wait for the calls under way before the shard moves', async () => {
+    const answers: (() => void)[] = [];
+    let arrived = () => {};
+    const arrives = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const { shards, ask, owned } = await own(8, {
+      work: async (term) => {
+        await once(term.signal, 'abort');
+        await callsEnded(term);
+      },
+      handle: (answer) => {
+        answers.push(answer);
+        arrived();
+      },
+    });
+    await owned();
+    const asked = ask('3');
+    await arrives;
+    const term = shards.term(3)!;
+    let isOver = false;
+    void term.ended.then(() => {
+      isOver = true;
+    });
+    term.resign();
+    await shards.view();
+    expect(isOver).toBe(false);
+    for (const answer of answers) answer();
+    expect(await asked).toBe('served');
+    await term.ended;
+  });
+});
+
 test('bad options are refused', async () => {
   const shards = createShards({ name: 'queues', backend: memory(), shards: 8 });
   closers.push(() => shards.close());
   expect(() => toOwner(grpc, shards, {} as never)).toThrow('client must be a function');
+  expect(() => requireOwnership(grpc, { shards, shardOf: 3 as never })).toThrow(
+    'shardOf must be a function, not 3',
+  );
+  expect(() => requireOwnership(grpc, { shards, exempt: 'x' as never })).toThrow(
+    'exempt is a list',
+  );
+  expect(() => requireOwnership(grpc, { shards, term: 1 } as never)).toThrow('term');
 });

@@ -6,7 +6,7 @@ import { memory } from 'incumbent/memory';
 import { Agent, request } from 'undici';
 import { afterEach, expect, test } from 'vitest';
 import { ownerOnly, toOwner } from '../src/http/index.ts';
-import type { Shards } from '../src/index.ts';
+import type { Shards, ShardsOptions, ShardTerm } from '../src/index.ts';
 import { createShards } from '../src/index.ts';
 
 const closers: (() => unknown)[] = [];
@@ -17,7 +17,11 @@ afterEach(async () => {
 const shardIn = (path: string | undefined) => Number(/\d+/.exec(path ?? '')?.[0]);
 
 /** A process that owns shards, and answers with its name. */
-async function serve(id: string, backend: ReturnType<typeof memory>): Promise<Shards<number>> {
+async function serve(
+  id: string,
+  backend: ReturnType<typeof memory>,
+  more: Partial<ShardsOptions<number>> = {},
+): Promise<Shards<number>> {
   let handle: (incoming: IncomingMessage, response: ServerResponse) => void = () => {};
   const server = createServer((incoming, response) => handle(incoming, response));
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -31,6 +35,7 @@ async function serve(id: string, backend: ReturnType<typeof memory>): Promise<Sh
     own: async (_shard, term) => {
       await once(term.signal, 'abort');
     },
+    ...more,
   });
   const only = ownerOnly({ shards, shardOf: ({ url }) => shardIn(url) });
   handle = (incoming, response) => {
@@ -73,6 +78,43 @@ test('requests reach the owner of their shard, also after it has moved', async (
   await a.drain();
   expect(await ask(moving!)).toBe('b');
   expect(b.term(moving!)?.isLeading()).toBe(true);
+});
+
+test('requests wait for an owner that is not ready, which serves none', async () => {
+  const backend = memory();
+  const terms = new Map<number, ShardTerm<number>>();
+  await serve('a', backend, {
+    ready: 'manual',
+    own: async (shard, term) => {
+      terms.set(shard, term);
+      await once(term.signal, 'abort');
+    },
+  });
+  const client = createShards({ name: 'queues', backend, shards: 8, lease: '1s' });
+  const router = toOwner(client, { shardOf: ({ path }) => shardIn(path) });
+  const dispatcher = new Agent().compose(router);
+  closers.push(
+    () => client.close(),
+    () => dispatcher.close(),
+    () => router.close(),
+  );
+  let address = '';
+  for await (const view of client.observe()) {
+    const owner = view.owner(3);
+    if (owner === undefined) continue;
+    expect(owner.ready).toBe(false);
+    [address = ''] = owner.addresses;
+    break;
+  }
+  const routed = request('http://queues/shards/3', { dispatcher });
+  const direct = await request(`http://${address}/shards/3`);
+  expect([direct.statusCode, await direct.body.text()]).toEqual([
+    503,
+    expect.stringContaining('is not ready'),
+  ]);
+  await terms.get(3)?.ready();
+  expect((await routed).statusCode).toBe(200);
+  expect((await request(`http://${address}/shards/3`)).statusCode).toBe(200);
 });
 
 test('a process that does not own the shard points at the owner', async () => {

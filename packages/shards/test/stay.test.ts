@@ -39,7 +39,7 @@ beforeEach(() => {
     },
     onChange: () => {},
     settings: {
-      ...{ name: 'queues', candidate: 'a' },
+      ...{ name: 'queues', candidate: 'a', manual: false },
       clock: new SimulatedClock(),
       ...{ stopTimeoutMs: 1_000, hookTimeoutMs: 1_000, onUnclean: [] },
       onTrouble: () => {},

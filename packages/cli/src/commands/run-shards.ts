@@ -97,7 +97,8 @@ export async function runShards(
   );
   const runner = new ShardsRunner({
     ...{ guards, events, restart: options.restart },
-    hasServers: store.servers !== undefined,
+    ...{ name, hasServers: store.servers !== undefined },
+    ...(options.listen !== undefined && { listen: options.listen }),
     form: () =>
       options.perShard === true
         ? new ShardPrograms({ guards, events, spec, stopTimeoutMs })

@@ -16,6 +16,7 @@ export type ToldStatus = Pick<
   | 'unowned'
   | 'moving'
   | 'unreadable'
+  | 'pins'
   | 'owner'
 >;
 
@@ -53,7 +54,7 @@ export class ShowShards implements ShardsListener {
     const [damaged] = status.unreadable;
     this.#show(name, grid, {
       ...{ shards, isNamed, coordinator, version, error: damaged?.error.message ?? null },
-      ...{ unowned: unowned.length, moving: moving.length },
+      ...{ unowned: unowned.length, moving: moving.length, pinned: status.pins.length },
       members: members.toSorted(byId).map(({ id, slot, addresses, ...more }) => {
         const { weight, zone, joined, drained, owns, moving: asked, sinceUnixMs } = more;
         return {
@@ -89,11 +90,12 @@ function byId(a: ShardMemberStatus, b: ShardMemberStatus): number {
   return names.compare(a.id, b.id) || a.slot - b.slot;
 }
 
-const nothing: ShownGrid = { version: '', names: null, terms: [], cells: [], moving: [] };
+const nothing: ShownGrid = { version: '', names: null, terms: [], cells: [], moving: [], pins: [] };
 
 /** Before it was read for the first time. */
 const unread: Omit<ShownShards, 'store' | 'name'> = {
   ...{ shards: 0, isNamed: false, coordinator: null, members: [], unowned: 0, moving: 0 },
+  pinned: 0,
   ...{ version: '', error: null },
 };
 
@@ -117,7 +119,11 @@ function gridOf(status: ToldStatus, version: string, before: ShownGrid | undefin
     }
     return index;
   });
-  return { version, names: status.names ?? null, terms, cells, moving: status.moving.map(Number) };
+  const { moving, pins } = status;
+  return {
+    ...{ version, names: status.names ?? null, terms, cells },
+    ...{ moving: moving.map(Number), pins: pins.map(({ shard, to }) => ({ shard, to })) },
+  };
 }
 
 function keyOf({ slot, token }: Pick<ShownShardTerm, 'slot' | 'token'>): string {

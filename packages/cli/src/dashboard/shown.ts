@@ -125,6 +125,8 @@ export interface ShownShards {
   readonly unowned: number;
   /** So many were asked back from their owners. */
   readonly moving: number;
+  /** So many an operator wants at one member. */
+  readonly pinned: number;
   /** Another one whenever the grid has changed. */
   readonly version: string;
   /** Why what is shown is old; null: it is not. */
@@ -155,6 +157,8 @@ export interface ShownGrid {
   readonly cells: readonly number[];
   /** The numbers of those that were asked back. */
   readonly moving: readonly number[];
+  /** Those that an operator wants at one member, which may be away. */
+  readonly pins: readonly { readonly shard: number; readonly to: string }[];
 }
 
 /** Terms of shards that one member was granted by one write. */

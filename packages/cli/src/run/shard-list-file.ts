@@ -25,8 +25,9 @@ export class ShardListFile {
   readonly #name: string;
   readonly #shards = new Map<AnyShard, ListedShard>();
   readonly #waiting = new Set<{ readonly version: number; readonly resolve: () => void }>();
-  /** The newest that the file shows. */
   #version = 0;
+  /** The one that a program reads now. */
+  #shown = 0;
   #acknowledged = 0;
   #last: Promise<unknown> = Promise.resolve();
   /** The write that has not begun. It will show all changes until then. */
@@ -57,9 +58,9 @@ export class ShardListFile {
     return this.#shards.size;
   }
 
-  /** The program has answered once, and the file has changed since. */
-  get hasNews(): boolean {
-    return this.#acknowledged > 0 && this.#acknowledged < this.#version;
+  /** The version that the file shows, when the program has answered once and not acknowledged this one. */
+  get news(): number | undefined {
+    return this.#acknowledged > 0 && this.#acknowledged < this.#shown ? this.#shown : undefined;
   }
 
   add(shard: ListedShard): void {
@@ -86,6 +87,7 @@ export class ShardListFile {
       // Replaced as a whole: no reader sees half of it.
       await writeFile(`${this.path}.new`, `${toJson({ name: this.#name, version, shards })}\n`);
       await rename(`${this.path}.new`, this.path);
+      this.#shown = version;
       onWritten(version, shards.length);
       return version;
     });

@@ -1,11 +1,13 @@
 import { constants } from 'node:os';
-import type { Shards } from '@incumbent/shards';
+import type { Shards, ShardTerm } from '@incumbent/shards';
 import type { ForwardedSignal, ProgramExit } from '../guard/index.ts';
 import { monotonicMs } from '../guard/protocol.ts';
 import { deferred } from '../guard/wait.ts';
+import type { ListenAddress } from '../options.ts';
 import { span } from '../output/span.ts';
 import type { EventLog } from './events.ts';
 import type { GuardPool } from './guard-pool.ts';
+import type { Listener, LiveStatus } from './listen.ts';
 import { reachStore, sleep } from './reach-store.ts';
 import { codeOf, RestartPause } from './restarts.ts';
 import type { AnyShard, ShardForm } from './shard-form.ts';
@@ -18,6 +20,9 @@ export interface ShardsRunnerOptions {
   readonly events: EventLog;
   readonly restart: 'no' | 'on-failure' | 'always';
   readonly hasServers: boolean;
+  /** The name of the set of shards. */
+  readonly name: string;
+  readonly listen?: ListenAddress;
 }
 
 const forwarded = ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const;
@@ -31,6 +36,9 @@ export class ShardsRunner {
   /** INT, or a second signal: all programs stop at once. */
   readonly #toldToStop = deferred<void>();
   #form: ShardForm | undefined;
+  #shards: Shards<AnyShard> | undefined;
+  /** Those whose work has not settled. */
+  readonly #terms = new Set<ShardTerm<AnyShard>>();
 
   constructor(options: ShardsRunnerOptions) {
     this.#options = options;
@@ -41,7 +49,9 @@ export class ShardsRunner {
     const { events, guards, restart } = this.#options;
     const removeListeners = this.#listenToSignals();
     const pause = new RestartPause();
+    let listener: Listener | undefined;
     try {
+      listener = await this.#listen();
       for (;;) {
         const startedMs = monotonicMs();
         const code = await this.#takePart();
@@ -57,17 +67,52 @@ export class ShardsRunner {
         if (this.#stop.signal.aborted) return code;
       }
     } finally {
+      listener?.close();
       removeListeners();
       await guards.close();
       await events.close();
     }
   }
 
+  async #listen(): Promise<Listener | undefined> {
+    const { listen: address, events, name } = this.#options;
+    if (address === undefined) return undefined;
+    const { listen } = await import('./listen.ts');
+    const count = () => this.#shards?.owned().length ?? 0;
+    const listener = await listen(address, () => this.#status(), { name, count });
+    const { url } = listener;
+    events.emit({ event: 'listening', sentence: `listening on ${url}`, fields: { url } });
+    return listener;
+  }
+
+  #status(): LiveStatus {
+    const shards = this.#shards;
+    const owned = shards?.owned() ?? [];
+    return {
+      healthy: isHealthy([...this.#terms], shards?.timing.stopMarginMs ?? 0),
+      fields: {
+        shards: this.#options.name,
+        member: this.#options.events.candidate,
+        leaving: this.#stop.signal.aborted,
+        owns: owned.length,
+        owned: owned.toSorted(byShard),
+      },
+    };
+  }
+
   /** From joining to leaving. @returns the exit code of the program; 0: it had none of its own */
   async #takePart(): Promise<number> {
     const { open, form: make, events, hasServers } = this.#options;
     const form = make();
-    const shards = open((shard, term) => form.own(shard, term));
+    const shards = open(async (shard, term) => {
+      this.#terms.add(term);
+      try {
+        await form.own(shard, term);
+      } finally {
+        this.#terms.delete(term);
+      }
+    });
+    this.#shards = shards;
     const refused = deferred<never>();
     shards.joined.then(
       () =>
@@ -92,6 +137,7 @@ export class ShardsRunner {
       await shards.close();
       exit = await form.close();
       this.#form = undefined;
+      this.#shards = undefined;
     }
     return exit === undefined ? 0 : codeOf(exit);
   }
@@ -117,4 +163,25 @@ export class ShardsRunner {
   #pass(name: ForwardedSignal): void {
     this.#form?.signal(name);
   }
+}
+
+/**
+ * Each term is confirmed. One that is given up by choice is, until its programs have ended.
+ * @param terms whose work has not settled
+ */
+export function isHealthy(
+  terms: readonly Pick<ShardTerm, 'state' | 'remaining'>[],
+  stopMarginMs: number,
+): boolean {
+  return terms.every((term) => {
+    const { state } = term;
+    if (state === 'stopping') return term.remaining() > stopMarginMs;
+    return state === 'leading';
+  });
+}
+
+const names = new Intl.Collator('en', { numeric: true });
+
+function byShard(a: AnyShard, b: AnyShard): number {
+  return names.compare(String(a), String(b));
 }

@@ -1,5 +1,7 @@
 /** `run --shards` without `--per-shard`: one program, which is told of the shards of this process. */
+import { setMaxListeners } from 'node:events';
 import type { ShardTerm } from '@incumbent/shards';
+import type { TermEndedError } from 'incumbent';
 import { formatDuration } from 'incumbent';
 import type { ForwardedSignal, ProgramExit, ProgramSpec } from '../guard/index.ts';
 import { deferred } from '../guard/wait.ts';
@@ -20,7 +22,7 @@ export interface ToldProgramOptions {
   readonly stopTimeoutMs: number;
 }
 
-/** Begins the program for the first shard, and once more when it was ended. */
+/** Begins the program for the first shard, and once more when it was ended and shards are left. */
 export class ToldProgram implements ShardForm {
   readonly finished: Promise<ProgramExit>;
   readonly #options: ToldProgramOptions;
@@ -28,6 +30,8 @@ export class ToldProgram implements ShardForm {
   #life: Promise<Life> | undefined;
   #exit: ProgramExit | undefined;
   #isLeaving = false;
+  /** The program has come to its own end, or cannot be started: this process leaves. */
+  #isFinished = false;
 
   constructor(options: ToldProgramOptions) {
     this.#options = options;
@@ -35,10 +39,16 @@ export class ToldProgram implements ShardForm {
   }
 
   async own(shard: AnyShard, term: ShardTerm<AnyShard>): Promise<void> {
-    if (this.#isLeaving) return;
-    this.#life ??= this.#begin();
-    const life = await this.#life;
-    await life.own(shard, term);
+    while (!this.#isLeaving && !term.signal.aborted) {
+      if (this.#isFinished) {
+        // Else another process would be given this one shard, and later the others.
+        await aborted(term.signal);
+        return;
+      }
+      this.#life ??= this.#begin();
+      const life = await this.#life;
+      if (!(await life.own(shard, term))) return;
+    }
   }
 
   leave(): void {
@@ -57,38 +67,44 @@ export class ToldProgram implements ShardForm {
   }
 
   async #begin(): Promise<Life> {
-    const forget = () => {
-      this.#life = undefined;
-    };
     try {
       const life = new Life(this.#options, await ShardListFile.make(this.#options.name));
       if (this.#isLeaving) life.leave();
       life.over.then(
-        (exit) => {
-          forget();
-          this.#exit = exit;
-          if (exit !== undefined) this.#finished.resolve(exit);
+        (end) => {
+          this.#life = undefined;
+          if (typeof end === 'string') return;
+          this.#isFinished = true;
+          this.#exit = end;
+          this.#finished.resolve(end);
         },
         (error: Error) => {
-          forget();
+          this.#life = undefined;
+          this.#isFinished = true;
           this.#finished.reject(error);
         },
       );
       return life;
     } catch (error) {
-      forget();
+      this.#life = undefined;
       throw error;
     }
   }
 }
 
-/** One life of the program. */
+/**
+ * How a life came to its end.
+ *
+ * - an exit: the program came to its own end
+ * - `ended`: it was told to stop, and another life may begin
+ * - `lost`: by the guard, or it was not started since too little belief was left
+ */
+type LifeEnd = ProgramExit | 'ended' | 'lost';
+
+/** One life of the program: from its first shard until no process of it can act any more. */
 class Life {
-  /**
-   * No process of the program can act any more. Undefined: it did not come to its own end. Rejects when
-   * it could not be started.
-   */
-  readonly over: Promise<ProgramExit | undefined>;
+  /** Rejects when the program could not be started. */
+  readonly over: Promise<LifeEnd>;
   readonly #options: ToldProgramOptions;
   readonly #file: ShardListFile;
   readonly #begun = deferred<void>();
@@ -96,32 +112,40 @@ class Life {
   readonly #over = new AbortController();
   #run: Supervision | undefined;
   #isLeaving = false;
-  /** It has come to its own end, so this process leaves. */
-  #isFinished = false;
+  /** The version of the last HUP. */
+  #hungUpFor = 0;
 
   constructor(options: ToldProgramOptions, file: ShardListFile) {
     this.#options = options;
     this.#file = file;
+    // Each shard waits for it.
+    setMaxListeners(0, this.#over.signal);
     this.over = this.#begun.promise.then(() => this.#live());
     this.over.catch(() => {});
   }
 
-  /** Settles when the program has acknowledged that the shard is gone, or when the program is gone. */
-  async own(shard: AnyShard, { token, signal }: ShardTerm<AnyShard>): Promise<void> {
-    this.#file.add({ shard, token: token.toString(), since: new Date().toISOString() });
-    await this.#tell();
-    // The file is there before the program is.
-    this.#begun.resolve();
-    await aborted(signal, this.#over.signal);
-    this.#file.delete(shard);
-    if (!this.#over.signal.aborted) await this.#takeAway();
-    // Else another process would be given this one shard, and later the others.
-    if (this.#isFinished) await aborted(signal);
+  /**
+   * Settles when the program has acknowledged that the shard is gone, or when the program is gone.
+   * @returns true while the term of the shard goes on: another life is to serve it
+   */
+  async own(shard: AnyShard, { token, signal }: ShardTerm<AnyShard>): Promise<boolean> {
+    const isLate = this.#stop.signal.aborted || this.#over.signal.aborted;
+    if (!isLate) {
+      this.#file.add({ shard, token: token.toString(), since: new Date().toISOString() });
+      await this.#tell();
+      // The file is there before the program is.
+      this.#begun.resolve();
+      await aborted(signal, this.#over.signal);
+      this.#file.delete(shard);
+      if (!this.#over.signal.aborted) await this.#takeAway(signal.reason as TermEndedError);
+      if (signal.aborted) return false;
+    }
+    const end = await this.over.catch(() => undefined);
+    return end !== 'lost';
   }
 
   leave(): void {
     this.#isLeaving = true;
-    if (this.#file.size === 0) this.#end();
   }
 
   signal(name: ForwardedSignal): void {
@@ -129,10 +153,11 @@ class Life {
   }
 
   /** A shard is no more in the list. */
-  async #takeAway(): Promise<void> {
+  async #takeAway({ reason }: TermEndedError): Promise<void> {
     const { events, stopTimeoutMs } = this.#options;
-    if (this.#isLeaving && this.#file.size === 0) {
-      // The seat goes with the last shard, and the program has to be gone by then.
+    // Any other reason ends the stay. Belief goes with the last shard, and the guard kills without
+    // belief. So a program that may work for nothing is stopped in order.
+    if (reason !== 'handed-over' || this.#file.size === 0) {
       this.#end();
       await aborted(this.#over.signal);
       return;
@@ -146,7 +171,7 @@ class Life {
       isOver,
     ]).finally(() => clearTimeout(timer));
     if (isTold) return;
-    if (!this.#over.signal.aborted) {
+    if (!this.#stop.signal.aborted && !this.#over.signal.aborted) {
       const within = formatDuration(stopTimeoutMs);
       events.emit({
         event: 'not-acknowledged',
@@ -181,16 +206,23 @@ class Life {
     }
   }
 
-  /** Not before its first answer: a program that does not listen yet would die of it. */
+  /**
+   * Once for each version: a program that answers with an old one has been told of the new one. Not
+   * before its first answer: a program that does not listen yet would die of it.
+   */
   #hangUp(): void {
-    if (this.#file.hasNews) this.signal('SIGHUP');
+    const { news } = this.#file;
+    const { running } = this.#run ?? {};
+    if (running === undefined || news === undefined || news === this.#hungUpFor) return;
+    this.#hungUpFor = news;
+    running.signal('SIGHUP');
   }
 
   #end(): void {
     this.#stop.abort(new Error('the program is ended'));
   }
 
-  async #live(): Promise<ProgramExit | undefined> {
+  async #live(): Promise<LifeEnd> {
     const { guards, events, spec, stopTimeoutMs } = this.#options;
     this.#file.listen((problem) => {
       if (problem !== undefined) events.trouble('an acknowledgement', new Error(problem));
@@ -213,10 +245,9 @@ class Life {
         };
         return runInTerm(term, { ...spec, env }, this.#run);
       });
-      this.#isFinished = exit !== undefined;
-      return exit;
+      return exit ?? (signal.aborted ? 'ended' : 'lost');
     } catch (error) {
-      if (error === signal.reason) return undefined;
+      if (error === signal.reason) return 'ended';
       throw error;
     } finally {
       this.#over.abort();

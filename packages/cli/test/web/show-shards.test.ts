@@ -14,7 +14,7 @@ function statusOf(owners: readonly (readonly [slot: number, token: bigint] | und
   return {
     ...{ shards: owners.length, isNamed: false, names: undefined },
     coordinator: undefined,
-    ...{ unreadable: [], moving: [1] },
+    ...{ unreadable: [], moving: [1], pins: [{ shard: 1, to: 'host-9' }] },
     members: slots.map((slot) => ({
       ...{ ...member, id: `host-${slot}`, slot, sinceUnixMs: 5 },
       owns: owners.filter((owner) => owner?.[0] === slot).length,
@@ -23,7 +23,7 @@ function statusOf(owners: readonly (readonly [slot: number, token: bigint] | und
     owner(shard) {
       const [slot, token] = owners[Number(shard)] ?? [];
       if (slot === undefined || token === undefined) return undefined;
-      return { id: `host-${slot}`, slot, addresses: [], token };
+      return { id: `host-${slot}`, slot, addresses: [], token, ready: true };
     },
   } satisfies ToldStatus;
 }
@@ -41,10 +41,11 @@ test('a term that was there before keeps its time, and a new one has the present
   const { show, told } = shown();
   show.onShards('queues', statusOf([[10, 1n], [2, 1n], undefined]));
   const first = told();
-  expect(first).toMatchObject({ shards: 3, unowned: 1, moving: 1, error: null });
+  expect(first).toMatchObject({ shards: 3, unowned: 1, moving: 1, pinned: 1, error: null });
   expect(first?.members.map(({ id }) => id)).toEqual(['host-2', 'host-10']);
   expect(show.grid('queues')).toMatchObject({
     ...{ version: first?.version, cells: [0, 1, -1], moving: [1] },
+    pins: [{ shard: 1, to: 'host-9' }],
     terms: [
       { slot: 10, id: 'host-10', token: '1', sinceUnixMs: null },
       { slot: 2, id: 'host-2', token: '1', sinceUnixMs: null },

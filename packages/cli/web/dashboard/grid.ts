@@ -48,15 +48,17 @@ export function termOf(grid: ShownGrid | undefined, shard: number): ShownShardTe
 export function wordsOfShard(grid: ShownGrid | undefined, shard: number): string {
   const name = grid?.names?.[shard];
   const what = name === undefined ? `shard ${shard}` : `shard ${shard} (${name})`;
+  const pin = grid?.pins.find((one) => one.shard === shard);
+  const pinned = pin === undefined ? '' : `, pinned to ${pin.to}`;
   const term = termOf(grid, shard);
-  if (term === undefined) return `${what}: no owner`;
+  if (term === undefined) return `${what}: no owner${pinned}`;
   const { id, token, sinceUnixMs } = term;
   const since =
     sinceUnixMs === null
       ? 'since before the dashboard began'
       : `since ${clockTime(sinceUnixMs)} (${span(nowUnixMs.value - sinceUnixMs)})`;
   const moves = grid?.moving.includes(shard) === true ? ', asked to give it up' : '';
-  return `${what}: ${id}, token ${token}, ${since}${moves}`;
+  return `${what}: ${id}, token ${token}, ${since}${moves}${pinned}`;
 }
 
 /** `0–3, 7, 12–15` */

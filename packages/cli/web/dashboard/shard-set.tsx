@@ -8,6 +8,7 @@ import { ShardGrid } from './shard-grid.tsx';
 
 /** More ranges than this are counted, not shown. */
 const mostRanges = 200;
+const mostPins = 20;
 
 export function ShardSetPage({ store, name }: { readonly store: number; readonly name: string }) {
   const shown = shardSets.value.find((each) => each.store === store && each.name === name);
@@ -58,6 +59,7 @@ function SetDetail({ shown }: { readonly shown: ShownShards }) {
             </p>
           )}
           <Finder shown={shown} grid={grid} shard={at} onShard={setShard} />
+          <Pins grid={grid} onShard={setShard} />
           <ShardGrid {...{ name, shards, grid, slot: chosen, shard: at, onShard: setShard }} />
           <AsText shown={shown} grid={grid} />
         </section>
@@ -67,7 +69,7 @@ function SetDetail({ shown }: { readonly shown: ShownShards }) {
 }
 
 function Facts({ shown }: { readonly shown: ShownShards }) {
-  const { shards, members, unowned, moving, coordinator } = shown;
+  const { shards, members, unowned, moving, pinned, coordinator } = shown;
   return (
     <dl class="facts">
       <Fact name="Shards">{grouped(shards)}</Fact>
@@ -78,6 +80,7 @@ function Facts({ shown }: { readonly shown: ShownShards }) {
       <Fact name="Moving">
         <span class={moving > 0 ? 'tone warn' : ''}>{grouped(moving)}</span>
       </Fact>
+      <Fact name="Pinned">{grouped(pinned)}</Fact>
       <Fact name="Coordinator">{coordinator ?? <span class="tone bad">none</span>}</Fact>
     </dl>
   );
@@ -275,6 +278,29 @@ function Finder({
         {wordsOfShard(grid, shard)}
       </p>
     </div>
+  );
+}
+
+/** The shards that an operator wants at one member, each a way to its cell. */
+function Pins({
+  grid,
+  onShard,
+}: {
+  readonly grid: ShownGrid | undefined;
+  readonly onShard: (shard: number) => void;
+}) {
+  const pins = grid?.pins ?? [];
+  if (pins.length === 0) return null;
+  return (
+    <p class="quiet">
+      Pinned:{' '}
+      {pins.slice(0, mostPins).map(({ shard, to }) => (
+        <button key={shard} type="button" class="chip" onClick={() => onShard(shard)}>
+          {grid?.names?.[shard] ?? shard} to {to}
+        </button>
+      ))}
+      {pins.length > mostPins && ` and ${grouped(pins.length - mostPins)} more`}
+    </p>
   );
 }
 

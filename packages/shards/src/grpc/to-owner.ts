@@ -5,14 +5,20 @@ import type {
   LeaderResolverHandle,
   LeaderResolverOptions,
 } from 'incumbent/grpc';
-import { carryKnownToken, registerLeaderResolver } from 'incumbent/grpc';
+import { carryKnownToken, markCalls, registerLeaderResolver } from 'incumbent/grpc';
 import { describeValue } from 'incumbent/internal';
 import type { Shards } from '../create-shards.ts';
 import { electionOf } from '../following.ts';
 
+/** The shard of a call, percent-encoded. */
+export const shardHeader = 'incumbent-shard';
+
 /** The client of one shard is to be made with these. */
 export interface OwnerClientOptions<Module extends GrpcModule> {
-  /** Makes calls carry the token of the shard: a server can tell that its term is an older one. */
+  /**
+   * Make calls carry the shard, and the token of its newest known term: a server can tell that it owns the
+   * shard, and in no older term.
+   */
   readonly interceptors: readonly InterceptorOf<Module>[];
 }
 
@@ -50,7 +56,7 @@ export interface OwnerClients<Shard extends string | number, Client> {
  * owners.of(17).post(entry, callback); // to the owner of shard 17
  * ```
  *
- * Not promised: that the called server still owns the shard. Let it ask `shards.term(shard)`.
+ * Not promised: that the called server still owns the shard. Let it use `requireOwnership`.
  * @throws InvalidOptionError
  */
 export function toOwner<
@@ -87,6 +93,8 @@ export function toOwner<
       const known = clients.get(shard);
       if (known !== undefined) return known.client;
       const election = electionOf(shards, shard);
+      const text = encodeURIComponent(String(shard));
+      const carryShard = markCalls(module, (metadata) => metadata.set(shardHeader, text));
       const name = `${shards.name}/${shard}`;
       const resolver = registerLeaderResolver(module, {
         ...others,
@@ -94,7 +102,7 @@ export function toOwner<
       });
       try {
         const client = open(`incumbent:///${encodeURIComponent(name)}`, {
-          interceptors: [carryKnownToken(module, election)],
+          interceptors: [carryKnownToken(module, election), carryShard],
         });
         clients.set(shard, { client, resolver });
         return client;

@@ -1,11 +1,10 @@
-import type { Term } from 'incumbent';
 import { InvalidOptionError } from 'incumbent';
 import type { HttpRequest, LeaderOnly, LeaderOnlyOptions, Middleware } from 'incumbent/http';
 import { leaderOnly } from 'incumbent/http';
 import { describeValue } from 'incumbent/internal';
 import type { Shards } from '../create-shards.ts';
 import { electionOf } from '../following.ts';
-import type { ShardTerm } from '../shard-term.ts';
+import { leaderTermOf } from '../leader-term.ts';
 
 /** The options of `ownerOnly`: those of `leaderOnly`, but the shards instead of an election and a term. */
 export interface OwnerOnlyOptions<Shard extends string | number>
@@ -35,17 +34,13 @@ export function ownerOnly<Shard extends string | number>(
     throw new InvalidOptionError(`shardOf must be a function, not ${describeValue(shardOf)}`);
   }
   const gates = new Map<Shard, LeaderOnly>();
-  const terms = new WeakMap<ShardTerm<Shard>, Term>();
   const gateOf = (shard: Shard): LeaderOnly => {
     let gate = gates.get(shard);
     if (gate === undefined) {
       const election = electionOf(shards, shard);
       const term = () => {
         const own = shards.term(shard);
-        if (own === undefined) return undefined;
-        const known = terms.get(own) ?? termOf(own, election.name);
-        terms.set(own, known);
-        return known;
+        return own && leaderTermOf(own);
       };
       gate = leaderOnly({ ...others, election, term });
       gates.set(shard, gate);
@@ -60,20 +55,4 @@ export function ownerOnly<Shard extends string | number>(
       for (const gate of gates.values()) gate.close();
     },
   });
-}
-
-/** The term of a shard, as `leaderOnly` looks at it. */
-function termOf(own: ShardTerm<unknown>, election: string): Term {
-  const { token, signal, ended } = own;
-  const term: Pick<
-    Term,
-    'election' | 'token' | 'signal' | 'isReady' | 'isLeading' | 'remaining' | 'assertLeading'
-  > = {
-    ...{ election, token, signal },
-    isReady: true,
-    isLeading: () => own.isLeading(),
-    remaining: () => own.remaining(),
-    assertLeading: (minMs) => own.assertLeading(minMs),
-  };
-  return { ...term, ended } as unknown as Term;
 }

@@ -31,8 +31,30 @@ export function carryKnownToken<Module extends GrpcModule>(
   module: Module,
   election: Election,
 ): InterceptorOf<Module> {
-  anyModule(module);
   const watch = LeaderWatch.of(election);
+  return markCalls(module, (metadata) => {
+    const token = watch.sight?.token;
+    if (token === undefined) return;
+    // Tokens from other such interceptors, for other elections, stay.
+    const all = new Map(tokensIn(metadata));
+    const present = all.get(election.name);
+    all.set(election.name, present !== undefined && present > token ? present : token);
+    const { elections, tokens } = writeTokens(all);
+    metadata.set(electionHeader, elections);
+    metadata.set(tokenHeader, tokens);
+  });
+}
+
+/**
+ * For `@incumbent/shards`. A patch release may change it.
+ * @param mark called with the metadata that the call is sent with
+ * @throws InvalidOptionError
+ */
+export function markCalls<Module extends GrpcModule>(
+  module: Module,
+  mark: (metadata: Metadata) => void,
+): InterceptorOf<Module> {
+  anyModule(module);
   const InterceptingCall = module.InterceptingCall as unknown as new (
     call: unknown,
     requester: {
@@ -46,17 +68,9 @@ export function carryKnownToken<Module extends GrpcModule>(
   return (options, nextCall) =>
     new InterceptingCall(nextCall(options), {
       start(metadata, listener, next) {
-        const token = watch.sight?.token;
-        if (token === undefined) return next(metadata, listener);
         // The caller's own metadata may be used for other calls too.
         const marked = metadata.clone();
-        // Tokens from other such interceptors, for other elections, stay.
-        const all = new Map(tokensIn(metadata));
-        const present = all.get(election.name);
-        all.set(election.name, present !== undefined && present > token ? present : token);
-        const { elections, tokens } = writeTokens(all);
-        marked.set(electionHeader, elections);
-        marked.set(tokenHeader, tokens);
+        mark(marked);
         next(marked, listener);
       },
     });

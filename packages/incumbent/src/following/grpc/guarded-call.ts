@@ -8,10 +8,17 @@ import type { CallOfTerm } from './calls-of-term.ts';
 import { CallsOfTerm } from './calls-of-term.ts';
 import type { Grpc, Metadata } from './module.ts';
 
+/** The election that a call is about, or the shard that stands for one. */
+export interface CallSubject {
+  readonly election: { readonly name: string };
+  /** The present term of this process for it. */
+  readonly term: () => Term | undefined;
+}
+
 export interface Policy {
   readonly grpc: Grpc;
-  readonly election: string;
-  readonly term: () => Term | undefined;
+  /** @throws when the call is about nothing that there is */
+  readonly subjectOf: (path: string, metadata: Metadata) => CallSubject;
   readonly isRepeatable: (path: string) => boolean;
 }
 
@@ -60,6 +67,8 @@ export class GuardedCall implements CallOfTerm {
   readonly #policy: Policy;
   readonly #method: GuardedMethod;
   readonly #next: NextCall;
+  /** Undefined until the metadata is there. */
+  #subject: CallSubject | undefined;
   #term: Term | undefined;
   #state: CallState = 'arriving';
   #sentMetadata = false;
@@ -69,6 +78,10 @@ export class GuardedCall implements CallOfTerm {
     this.#method = method;
     this.#next = next as NextCall;
     this.isStream = method.requestStream || method.responseStream;
+  }
+
+  get #election(): string {
+    return this.#subject?.election.name ?? '';
   }
 
   get responder(): Responder {
@@ -97,9 +110,8 @@ export class GuardedCall implements CallOfTerm {
   /** The term is over, or was told to stop. */
   end(): void {
     if (this.#state === 'ended') return;
-    const { election } = this.#policy;
     const { ABORTED, UNAVAILABLE } = this.#policy.grpc.status;
-    const term = `term ${this.#term?.token} of election "${election}" ended`;
+    const term = `term ${this.#term?.token} of election "${this.#election}" ended`;
     if (this.#state !== 'begun') {
       this.#refuse(`${term} before the call was begun`, 'not-leading');
     } else if (this.#policy.isRepeatable(this.#method.path)) {
@@ -110,25 +122,10 @@ export class GuardedCall implements CallOfTerm {
   }
 
   #start(next: (listener: Listener) => void): void {
-    const { election } = this.#policy;
-    const term = this.#presentTerm();
-    if (term?.isLeading() !== true) {
-      this.#refuse(`this server does not lead election "${election}"`, 'not-leading');
-      return;
-    }
-    if (!term.isReady) {
-      this.#refuse(`this server leads election "${election}" and is not ready yet`, 'not-leading');
-      return;
-    }
-    if (term.signal.aborted) {
-      this.#refuse(`this server is about to stop leading election "${election}"`, 'not-leading');
-      return;
-    }
-    this.#term = term;
-    CallsOfTerm.of(term).add(this);
     next({
       onReceiveMetadata: (metadata, pass) => {
-        if (!this.#mayGoOn() || this.#isOutdated(term, metadata)) return;
+        const term = this.#accept(metadata);
+        if (term === undefined || this.#isOutdated(term, metadata)) return;
         // Handlers of request streams are called now. The others are called when the
         // request is whole.
         if (this.#method.requestStream) this.#state = 'begun';
@@ -146,9 +143,35 @@ export class GuardedCall implements CallOfTerm {
     });
   }
 
+  /** @returns the term that serves the call. Undefined: it was refused */
+  #accept(metadata: Metadata): Term | undefined {
+    try {
+      this.#subject = this.#policy.subjectOf(this.#method.path, metadata);
+    } catch (error) {
+      this.#fail(this.#policy.grpc.status.INVALID_ARGUMENT, (error as Error).message);
+      return undefined;
+    }
+    const election = this.#election;
+    const term = this.#presentTerm(this.#subject);
+    if (term?.isLeading() !== true) {
+      this.#refuse(`this server does not lead election "${election}"`, 'not-leading');
+      return undefined;
+    }
+    if (!term.isReady) {
+      this.#refuse(`this server leads election "${election}" and is not ready yet`, 'not-leading');
+      return undefined;
+    }
+    if (term.signal.aborted) {
+      this.#refuse(`this server is about to stop leading election "${election}"`, 'not-leading');
+      return undefined;
+    }
+    this.#term = term;
+    CallsOfTerm.of(term).add(this);
+    return term;
+  }
+
   /** A user's function that throws would end the process, because no caller would catch it. */
-  #presentTerm(): Term | undefined {
-    const { election, term } = this.#policy;
+  #presentTerm({ election: { name: election }, term }: CallSubject): Term | undefined {
     try {
       const present = term();
       if (!present || present.election === election) return present;
@@ -175,7 +198,7 @@ export class GuardedCall implements CallOfTerm {
    * that or not.
    */
   #isOutdated(term: Term, metadata: Metadata): boolean {
-    const { election } = this.#policy;
+    const election = this.#election;
     const known = tokensIn(metadata)?.get(election);
     if (known === undefined || known <= term.token) return false;
     const details = `the caller knows term ${known} of election "${election}", here is ${term.token}`;
@@ -190,14 +213,14 @@ export class GuardedCall implements CallOfTerm {
   #fail(code: number, details: string, refused?: string): void {
     this.#leave();
     const metadata = new this.#policy.grpc.Metadata();
-    metadata.set(electionHeader, writeName(this.#policy.election));
+    if (this.#subject !== undefined) metadata.set(electionHeader, writeName(this.#election));
     if (refused !== undefined) metadata.set(refusedHeader, refused);
     this.#next.sendStatus({ code, details, metadata });
   }
 
   #mark(metadata: Metadata): void {
     // Names may have letters that headers cannot.
-    metadata.set(electionHeader, writeName(this.#policy.election));
+    metadata.set(electionHeader, writeName(this.#election));
     metadata.set(tokenHeader, String(this.#term?.token));
   }
 

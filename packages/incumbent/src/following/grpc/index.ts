@@ -3,7 +3,7 @@
  * 1.13 and 1.14.
  */
 export { callsEnded } from './calls-of-term.ts';
-export { carryKnownToken, type InterceptorOf } from './carry-known-token.ts';
+export { carryKnownToken, type InterceptorOf, markCalls } from './carry-known-token.ts';
 export type { GrpcModule } from './module.ts';
 export {
   type LeaderResolverHandle,
@@ -11,6 +11,7 @@ export {
   registerLeaderResolver,
 } from './register.ts';
 export {
+  guardCalls,
   type MethodSelection,
   type RequireLeadershipOptions,
   requireLeadership,

@@ -120,7 +120,7 @@ export interface CallOptions {
 /** The module as we use it inside, untyped towards the user. */
 export interface Grpc {
   readonly connectivityState: { readonly TRANSIENT_FAILURE: number };
-  readonly status: { readonly ABORTED: number; readonly UNAVAILABLE: number };
+  readonly status: Readonly<Record<'ABORTED' | 'INVALID_ARGUMENT' | 'UNAVAILABLE', number>>;
   readonly Metadata: new () => Metadata;
   readonly experimental: {
     registerResolver(

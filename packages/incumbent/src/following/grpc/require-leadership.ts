@@ -5,7 +5,7 @@ import { checkNames } from '../../base/check-names.ts';
 import { InvalidOptionError } from '../../base/errors.ts';
 import { publish } from '../../core/diagnostics.ts';
 import type { Term } from '../../core/term.ts';
-import type { GuardedMethod, Policy, Responder } from './guarded-call.ts';
+import type { CallSubject, GuardedMethod, Policy, Responder } from './guarded-call.ts';
 import { GuardedCall } from './guarded-call.ts';
 import type { GrpcModule } from './module.ts';
 import { anyModule } from './module.ts';
@@ -87,14 +87,29 @@ export function requireLeadership<Module extends GrpcModule>(
   module: Module,
   options: RequireLeadershipOptions,
 ): ServerInterceptorOf<Module> {
-  const grpc = anyModule(module);
   checkOptions(options);
-  const isExempt = selector(options.election.name, options.exempt, alwaysExempt);
+  return guardCalls(module, options.election.name, options, () => options);
+}
+
+/**
+ * For `@incumbent/shards`. A patch release may change it.
+ * @param name for trouble
+ * @param subjectOf an error that it throws is told to the caller, as `INVALID_ARGUMENT`
+ * @throws InvalidOptionError
+ */
+export function guardCalls<Module extends GrpcModule>(
+  module: Module,
+  name: string,
+  options: Pick<RequireLeadershipOptions, 'exempt' | 'repeatable'>,
+  subjectOf: (path: string, metadata: InstanceType<Module['Metadata']>) => CallSubject,
+): ServerInterceptorOf<Module> {
+  const grpc = anyModule(module);
+  for (const option of ['exempt', 'repeatable'] as const) checkSelection(option, options[option]);
+  const isExempt = selector(name, options.exempt, alwaysExempt);
   const policy: Policy = {
     grpc,
-    election: options.election.name,
-    term: options.term,
-    isRepeatable: selector(options.election.name, options.repeatable, []),
+    subjectOf: subjectOf as Policy['subjectOf'],
+    isRepeatable: selector(name, options.repeatable, []),
   };
   const ServerInterceptingCall = module.ServerInterceptingCall as unknown as new (
     call: unknown,
@@ -146,7 +161,6 @@ function checkOptions(options: RequireLeadershipOptions): void {
       `term must be a function that returns the present term, not ${describeValue(term)}`,
     );
   }
-  for (const name of ['exempt', 'repeatable'] as const) checkSelection(name, options[name]);
 }
 
 function checkSelection(option: string, selection: unknown): void {
